@@ -1,0 +1,1 @@
+"""Presets: named sets of values, as data; one YAML file each."""

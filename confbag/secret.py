@@ -1,0 +1,73 @@
+"""A text that never shows itself: not in a dump, plan, log, error or fingerprint."""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
+
+REDACTED = "***"
+
+
+class Secret:
+    """A field type for an engine's own namespaces: `token: Secret | None = None`; `.reveal()` gives the text.
+
+    Printing, formatting, dumping and fingerprinting show `***`. A pickle and a hand-over blob carry the text, because
+    the process that reads them needs it.
+    """
+
+    __slots__ = ("_text",)
+
+    _text: str
+
+    def __init__(self, text: str) -> None:
+        object.__setattr__(self, "_text", text)
+
+    def reveal(self) -> str:
+        """The text itself. Keep it out of logs."""
+        text: str = self._text
+        return text
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Secret cannot be changed; make a new one")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return hmac.compare_digest(
+            self._text.encode("utf-8", "surrogatepass"), other.reveal().encode("utf-8", "surrogatepass")
+        )
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._text))
+
+    def __repr__(self) -> str:
+        return f"Secret({REDACTED})"
+
+    def __str__(self) -> str:
+        return REDACTED
+
+    def __format__(self, spec: str) -> str:
+        return format(REDACTED, spec)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Secret, (self._text,)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        text = core_schema.no_info_after_validator_function(cls, core_schema.str_schema(strict=True))
+        return core_schema.json_or_python_schema(
+            json_schema=text,
+            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), text]),
+            serialization=core_schema.plain_serializer_function_ser_schema(str),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "string", "writeOnly": True}

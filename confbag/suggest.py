@@ -1,0 +1,47 @@
+"""The known word that somebody most likely meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_LONGEST = 100
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The member of `known` that is closest to `word`, or None where none is close.
+
+    Case and separators never matter, and a dotted name is found by its last part: `deterministic` means
+    `exec.deterministic`.
+    """
+    if not word or len(word) > _LONGEST:  # comparing is quadratic, and nobody mistypes that much
+        return None
+    candidates = sorted(set(known))
+    squeezed = {name: _squeeze(name) for name in candidates}
+    wanted = _squeeze(word)
+    for name in candidates:
+        if squeezed[name] == wanted:
+            return name
+    by_tail = [name for name in candidates if "." in name and wanted and squeezed[name].endswith(wanted)]
+    whole_tail = [name for name in by_tail if _squeeze(name.rpartition(".")[2]) == wanted or len(by_tail) == 1]
+    if whole_tail and len(wanted) > 3:
+        return whole_tail[0]
+    return _similar(word, candidates)
+
+
+def _squeeze(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def _similar(word: str, candidates: list[str]) -> str | None:
+    from difflib import SequenceMatcher  # here: only a mistake pays for the import
+
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(word.lower())
+    best, best_score = None, 0.7
+    for name in candidates:
+        matcher.set_seq1(name.lower())
+        if matcher.real_quick_ratio() > best_score and matcher.quick_ratio() > best_score:
+            score = matcher.ratio()
+            if score > best_score:
+                best, best_score = name, score
+    return best

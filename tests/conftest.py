@@ -1,0 +1,69 @@
+"""What every test shares: hypothesis without clocks, notes printed at the end, and torch_npu without CANN."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is no fault of the code under test. CI runs the same examples each time; elsewhere new ones are sought.
+settings.register_profile(
+    "confbag",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+    print_blob=True,
+)
+settings.load_profile("confbag")
+
+ENVIRONMENTS = Path(__file__).parents[1] / ".venvs"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print each `record_property("note", text)` once, whichever worker recorded it."""
+    reports = [report for group in terminalreporter.stats.values() for report in group]
+    notes = {text for report in reports for name, text in getattr(report, "user_properties", ()) if name == "note"}
+    if notes:
+        terminalreporter.section("notes")
+        for note in sorted(notes):
+            terminalreporter.write_line(note)
+
+
+@pytest.fixture(scope="session")
+def npu_environment() -> Path:
+    """The Python of an environment that has torch_npu beside this one's packages, and no CANN; built once.
+
+    torch and everything else come from this environment; only torch_npu's wheel is fetched. A fetch that fails
+    fails the test.
+    """
+    release = importlib.metadata.version("torch").partition("+")[0]
+    requirement = f"torch_npu=={release}"
+    ours = sysconfig.get_path("purelib")
+    wanted = f"{sys.prefix}\n{sys.version}\n{ours}\n{requirement}\n"
+    folder = ENVIRONMENTS / f"torch-npu-{sys.implementation.cache_tag}"
+    stamp, python = folder / "stamp", folder / "bin" / "python"
+    ENVIRONMENTS.mkdir(exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the workers of one run, and two runs, share it
+        if not stamp.is_file() or stamp.read_text() != wanted:
+            shutil.rmtree(folder, ignore_errors=True)
+            venv.create(folder, with_pip=False, symlinks=True)
+            pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+            done = subprocess.run(
+                [*pip, "install", "--quiet", "--no-input", "--no-deps", requirement], capture_output=True, text=True
+            )
+            assert done.returncode == 0, f"{requirement} could not be fetched:\n{done.stderr}"
+            own = Path(next((folder / "lib").glob("python*/site-packages")))
+            # addsitedir, and not the bare path: confbag itself is found through a .pth file there.
+            (own / "this_environment.pth").write_text(f"import site; site.addsitedir({ours!r})\n")
+            stamp.write_text(wanted)
+    return python
