@@ -1,0 +1,1 @@
+"""The catalogue: attention backends, rules, known platforms and distribution names, as data."""

@@ -1,0 +1,73 @@
+"""Which distributions are installed, and two that own the same files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from confbag.backends.probe_packages import scan, torch_build
+
+
+def test_names_are_canonical_and_versions_as_in_the_metadata(stage: Any) -> None:
+    stage.package("torch_npu", "2.4.0")
+    stage.package("Sgl.Kernel", "2026.8.0.post1")
+    assert stage.probe().platform.packages == {"torch-npu": "2.4.0", "sgl-kernel": "2026.8.0.post1"}
+
+
+def test_the_first_on_the_search_path_wins(stage: Any, tmp_path: Any) -> None:
+    stage.package("triton", "3.6.0")
+    other = tmp_path / "other" / "triton-3.0.0.dist-info"
+    other.mkdir(parents=True)
+    (other / "METADATA").write_text("")
+    assert scan([str(stage.site), str(other.parent)])["triton"].version == "3.6.0"
+    assert scan([str(other.parent), str(stage.site)])["triton"].version == "3.0.0"
+
+
+def test_what_an_interrupted_uninstall_left_is_not_installed(stage: Any) -> None:
+    stage.package("~orch", "2.13.0")
+    (stage.site / "triton-3.6.0.dist-info").mkdir()
+    assert stage.probe().platform.packages == {}
+
+
+def test_old_style_metadata_is_read_too(stage: Any) -> None:
+    (stage.site / "amd_aiter-0.1.9-py3.11.egg-info").write_text("Name: amd-aiter\nVersion: 0.1.9\n")
+    develop = stage.site / "flashinfer_python.egg-info"
+    develop.mkdir()
+    (develop / "PKG-INFO").write_text("Name: flashinfer-python\nVersion: 0.7.2\n")
+    assert stage.probe().platform.packages == {"amd-aiter": "0.1.9", "flashinfer-python": "0.7.2"}
+
+
+def test_a_search_path_of_anything_is_survived(tmp_path: Any) -> None:
+    archive = tmp_path / "x.zip"
+    archive.write_bytes(b"PK")
+    assert scan([str(archive), str(tmp_path / "absent"), "", "\0"]) == {}
+
+
+def test_two_distributions_that_own_one_file_are_named(stage: Any) -> None:
+    stage.package(
+        "triton", "3.6.0", owns=["triton/__init__.py", "triton/language/core.py", "triton-3.6.0.dist-info/RECORD"]
+    )
+    stage.package(
+        "triton-ascend", "3.2.0", owns=["triton/__init__.py", "triton/language/core.py", "triton/backends/x.py"]
+    )
+    notes = stage.probe().platform.notes
+    assert len(notes) == 1
+    assert notes[0].startswith("triton 3.6.0 and triton-ascend 3.2.0 both own triton/__init__.py and 1 more files")
+
+
+def test_two_distributions_that_share_nothing_are_fine(stage: Any) -> None:
+    stage.package("triton", "3.6.0", owns=["triton/__init__.py"])
+    stage.package("triton-ascend", "3.6.0", owns=["triton/backends/ascend/__init__.py"])
+    assert stage.probe().platform.notes == ()
+
+
+def test_the_build_of_torch_is_read_as_text(stage: Any) -> None:
+    stage.torch("2.14.1+cu130", cuda="13.0")
+    build = torch_build([str(stage.site)])
+    assert build is not None
+    assert (build.version, build.cuda, build.hip, build.xpu) == ("2.14.1+cu130", "13.0", None, None)
+    (stage.site / "torch" / "version.py").write_text(
+        "import os; os._exit(3)\ncuda = os.environ['X']\n__version__ = '1.0'\n"
+    )
+    build = torch_build([str(stage.site)])
+    assert build is not None
+    assert (build.version, build.cuda) == ("1.0", None)
