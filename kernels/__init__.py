@@ -1,0 +1,20 @@
+"""The NPU, Triton and reference kernels, one folder per op; importing a contract loads no torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from confbag.backends.registry import Registry
+
+
+def register(registry: Registry) -> None:
+    """Add our ops, in the order in which they are planned: the first member of the group `confbag.backends`."""
+    from confbag.kernels.attention.contract import ATTENTION
+    from confbag.kernels.draft_extend.contract import DRAFT_EXTEND_FILL
+    from confbag.kernels.last_loc.contract import LAST_LOC
+
+    for op in (ATTENTION, LAST_LOC, DRAFT_EXTEND_FILL):
+        registry.add(op)
+    registry.catalogue("attention.yaml")
+    registry.catalogue("rules.yaml")

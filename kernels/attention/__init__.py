@@ -1,0 +1,1 @@
+"""attention: its contract, and the implementations of it that are ours."""

@@ -1,0 +1,1 @@
+"""speculative.draft_extend_fill: its contract, its reference and its implementations."""

@@ -1,0 +1,1 @@
+"""kvcache.last_loc: its contract, its reference and its implementations."""
