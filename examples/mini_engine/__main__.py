@@ -1,0 +1,10 @@
+"""`python -m examples.mini_engine`: the same as calling `main`."""
+
+from __future__ import annotations
+
+import sys
+
+from .main import main
+
+if __name__ == "__main__":
+    sys.exit(main())
