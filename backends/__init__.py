@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from confbag.backends.plan import Binding as Binding
     from confbag.backends.plan import Plan as Plan
     from confbag.backends.planner import make_plan as make_plan
-    from confbag.backends.platform import Platform as Platform
+    from confbag.backends.platforms.platform import Platform as Platform
     from confbag.backends.registry import Registry as Registry
     from confbag.backends.rejection import Rejection as Rejection
     from confbag.backends.requires import NativeOp as NativeOp
@@ -37,7 +37,7 @@ _WHERE = {
     "Binding": "confbag.backends.plan",
     "Plan": "confbag.backends.plan",
     "make_plan": "confbag.backends.planner",
-    "Platform": "confbag.backends.platform",
+    "Platform": "confbag.backends.platforms.platform",
     "Registry": "confbag.backends.registry",
     "Rejection": "confbag.backends.rejection",
     "NativeOp": "confbag.backends.requires",

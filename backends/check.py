@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from confbag.backends.components import component_version
 from confbag.backends.conditions import version_matches
 from confbag.backends.levels import NEVER, satisfies
 from confbag.backends.op import Implementation, Op
-from confbag.backends.platform import Platform
+from confbag.backends.platforms.components import component_version
+from confbag.backends.platforms.platform import Platform
 from confbag.backends.rejection import Rejection
 from confbag.bag import Bag
 from confbag.provenance import AUTO

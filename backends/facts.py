@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from confbag.backends.components import component_version
 from confbag.backends.conditions import Condition
-from confbag.backends.platform import Platform
+from confbag.backends.platforms.components import component_version
+from confbag.backends.platforms.platform import Platform
 from confbag.bag import Bag
 from confbag.provenance import AUTO
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from confbag.backends.op import Implementation
-from confbag.backends.platform import Platform
+from confbag.backends.platforms.platform import Platform
 from confbag.backends.registry import Registry
 from confbag.backends.rejection import Rejection
 from confbag.bag import Bag
@@ -18,7 +18,7 @@ from confbag.errors import PlanError
 from confbag.suggest import nearest
 
 if TYPE_CHECKING:
-    from confbag.backends.bound import Ops
+    from confbag.backends.binding.bound import Ops
 
 NOT_COVERED = (
     "collectives (NCCL, RCCL, HCCL), beyond the environment above",
@@ -163,7 +163,7 @@ class Plan:
         the plan has faults, BindError with every fault of this machine at once, DeclaredOnlyError for a provider that
         its engine constructs.
         """
-        from confbag.backends.bind import bind
+        from confbag.backends.binding.bind import bind
 
         return bind(self, ops=ops, set_environment=set_environment)
 

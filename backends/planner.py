@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 from confbag.backends import fill, names
-from confbag.backends.arch import normalise
 from confbag.backends.check import Situation, assumed, best_reasons
 from confbag.backends.choose import Decision, choose, proposal
 from confbag.backends.facts import gather
 from confbag.backends.op import Op
 from confbag.backends.plan import Binding, Plan
-from confbag.backends.platform import Platform
+from confbag.backends.platforms.arch import normalise
+from confbag.backends.platforms.platform import Platform
 from confbag.backends.plugins import installed
 from confbag.backends.registry import Registry
 from confbag.backends.rejection import Rejection

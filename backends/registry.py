@@ -12,7 +12,7 @@ from confbag.backends import catalogue
 from confbag.backends.conditions import Condition
 from confbag.backends.libraries import Library
 from confbag.backends.op import Implementation, Op, Target, build
-from confbag.backends.platform import Platform
+from confbag.backends.platforms.platform import Platform
 from confbag.backends.rules import Fill, Rule
 from confbag.errors import RegistrationError
 from confbag.suggest import nearest

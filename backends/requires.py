@@ -153,7 +153,7 @@ class Requires:
     parsed_toolkit: tuple[Specified, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
-        from confbag.backends.arch import normalise
+        from confbag.backends.platforms.arch import normalise
 
         put = object.__setattr__
         for name in ("device", "device_features", "components", "toolkit", "dtypes", "features"):

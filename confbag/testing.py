@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from confbag.backends.binding.targets import locate
 from confbag.backends.op import Implementation, Op
 from confbag.backends.plugins import installed
 from confbag.backends.registry import Registry
 from confbag.backends.rejection import Rejection
 from confbag.backends.signature import check_signature
-from confbag.backends.targets import locate
 from confbag.errors import DeclaredOnlyError, RegistrationError
 from confbag.suggest import nearest
 

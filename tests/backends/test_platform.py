@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from confbag.backends import Platform
-from confbag.backends.components import component_version, components
-from confbag.backends.known import names
+from confbag.backends.platforms.components import component_version, components
+from confbag.backends.platforms.known import names
 from confbag.errors import ConfigError, PlatformError
 
 KNOWN = (
@@ -98,7 +98,7 @@ def test_a_path_is_a_file_and_never_a_name(tmp_path: Path, monkeypatch: pytest.M
 def test_cpu_and_this_are_this_host() -> None:
     import platform as host
 
-    from confbag.backends.arch import normalise
+    from confbag.backends.platforms.arch import normalise
 
     cpu, this = Platform.find("cpu"), Platform.find("this")
     assert cpu.device == "cpu"
@@ -189,7 +189,7 @@ def test_the_distribution_that_brings_a_component(
 
 
 def test_the_components_data_is_sound() -> None:
-    from confbag.backends.platform import DEVICES, canonical
+    from confbag.backends.platforms.platform import DEVICES, canonical
 
     for name, component in components().items():
         assert name == canonical(name)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from confbag.backends.arch import normalise, of_capability, of_gfx_target
-from confbag.backends.versions import normalise_version
+from confbag.backends.platforms.arch import normalise, of_capability, of_gfx_target
+from confbag.backends.platforms.versions import normalise_version
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confbag.backends import Platform
-from confbag.backends.platform_file import parse_platform
+from confbag.backends.platforms.file import parse_platform
 from confbag.errors import ConfigError
 
 DESIGN = """\
@@ -136,7 +136,7 @@ schemas = st.builds(
 
 
 def _distinct(packages: dict[str, str]) -> dict[str, str]:
-    from confbag.backends.platform import canonical
+    from confbag.backends.platforms.platform import canonical
 
     return {canonical(name): version for name, version in packages.items()}
 

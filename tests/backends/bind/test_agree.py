@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from confbag.backends.agree import explain
+from confbag.backends.binding.agree import explain
 
 RANK = """
 import json, sys
@@ -18,7 +18,7 @@ from datetime import timedelta
 import torch.distributed as dist
 from confbag import load
 from confbag.backends import Op, Platform, Registry, Requires, make_plan
-from confbag.backends.agree import agree
+from confbag.backends.binding.agree import agree
 from confbag.errors import AgreementError
 
 rank, store, differing = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
@@ -118,7 +118,7 @@ def test_without_a_process_group_it_says_what_to_call(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from confbag import load
     from confbag.backends import Platform, Registry, make_plan
-    from confbag.backends.agree import agree
+    from confbag.backends.binding.agree import agree
     from confbag.errors import AgreementError
 
     plan = make_plan(load(env={}, overrides={"exec.graph": False}), Platform("cpu"), registry=Registry())

@@ -12,8 +12,8 @@ import pytest
 
 from confbag import load
 from confbag.backends import Library, NativeOp, Op, Plan, Platform, Registry, Requires, make_plan
-from confbag.backends.bind import BindWarning
-from confbag.backends.bound import NotBoundError, bindings_of
+from confbag.backends.binding.bind import BindWarning
+from confbag.backends.binding.bound import NotBoundError, bindings_of
 from confbag.errors import (
     BindError,
     ConfigError,

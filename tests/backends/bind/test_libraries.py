@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from confbag.backends.binding.library_loading import ensure, find
 from confbag.backends.libraries import Library
-from confbag.backends.library_loading import ensure, find
 from confbag.backends.rejection import Rejection
 from confbag.errors import RegistrationError
 
@@ -186,7 +186,7 @@ def test_a_prerequisite_that_cannot_be_imported_is_a_reason(
 LOADS = """
 import json, os, sys, threading
 from confbag.backends.libraries import Library
-from confbag.backends.library_loading import ensure
+from confbag.backends.binding.library_loading import ensure
 import torch
 
 calls = []
@@ -232,7 +232,7 @@ def test_a_library_is_loaded_once_and_a_second_registration_is_a_conflict(
 OWNED = """
 import os, sys, torch
 from confbag.backends.libraries import Library
-from confbag.backends.library_loading import ensure
+from confbag.backends.binding.library_loading import ensure
 held = torch.library.Library("confbag_t", "DEF")
 held.define("other(Tensor x) -> Tensor")
 os.environ["CONFBAG_T_LIBRARY"] = sys.argv[1]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from confbag.backends.evidence import Evidence, Ran
-from confbag.backends.probe import Probe, probe
+from confbag.backends.platforms.evidence import Evidence, Ran
+from confbag.backends.platforms.probe import Probe, probe
 
 NPU_LIBRARIES = ("hccl", "ascendcl", "acl_op_compiler", "ge_runner", "graph", "acl_tdt_channel")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from confbag.backends import child_facts
+from confbag.backends.platforms import child_facts
 
 
 def test_a_library_that_is_not_there_is_an_error_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:

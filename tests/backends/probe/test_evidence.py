@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from confbag.backends.evidence import Evidence
+from confbag.backends.platforms.evidence import Evidence
 
 
 @pytest.fixture

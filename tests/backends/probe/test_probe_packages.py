@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from confbag.backends.probe_packages import scan, torch_build
+from confbag.backends.platforms.probe_packages import scan, torch_build
 
 
 def test_names_are_canonical_and_versions_as_in_the_metadata(stage: Any) -> None:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confbag.backends.evidence import Evidence, Ran
-from confbag.backends.platform_file import parse_platform
-from confbag.backends.probe import probe
+from confbag.backends.platforms.evidence import Evidence, Ran
+from confbag.backends.platforms.file import parse_platform
+from confbag.backends.platforms.probe import probe
 
 FILES = (
     "/proc/cpuinfo",
@@ -90,7 +90,7 @@ def test_a_probe_that_breaks_is_a_note(stage: Any, monkeypatch: pytest.MonkeyPat
     def broken(*_: Any) -> None:
         raise RuntimeError("a surprise")
 
-    monkeypatch.setattr("confbag.backends.probe.probe_host.cpu", broken)
+    monkeypatch.setattr("confbag.backends.platforms.probe.probe_host.cpu", broken)
     platform = stage.probe().platform
     assert (platform.device, platform.arch) == ("cpu", None)
     assert "probing the CPU failed (RuntimeError: a surprise)" in platform.notes[0]

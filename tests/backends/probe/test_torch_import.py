@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
-IMPORT = "from confbag.backends.torch_import import import_torch"
+IMPORT = "from confbag.backends.binding.torch_import import import_torch"
 
 
 def run(code: str, python: str = sys.executable, *, cwd: Path, **environ: str) -> str:
@@ -70,7 +70,7 @@ def test_a_torch_that_is_not_there_says_how_to_install_it(tmp_path: Path) -> Non
 def test_the_torch_that_is_imported_is_the_answer() -> None:
     import torch
 
-    from confbag.backends.torch_import import import_torch
+    from confbag.backends.binding.torch_import import import_torch
 
     before = dict(os.environ)
     assert import_torch() is torch

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from confbag.backends import catalogue
-from confbag.backends.components import components
-from confbag.backends.platform import canonical
-from confbag.backends.versions import release
+from confbag.backends.platforms.components import components
+from confbag.backends.platforms.platform import canonical
+from confbag.backends.platforms.versions import release
 
 BACKENDS_GROUP = "torch.backends"
 """The entry points that `import torch` calls by itself."""

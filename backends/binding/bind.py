@@ -10,14 +10,14 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from confbag.backends import _torch_compat, environment, library_loading, native
-from confbag.backends.bound import Absent, NotBoundError, Ops, assemble
-from confbag.backends.evidence import Evidence
-from confbag.backends.library_loading import torch_fault
-from confbag.backends.probe import software
+from confbag.backends.binding import _torch_compat, environment, library_loading, native
+from confbag.backends.binding.bound import Absent, NotBoundError, Ops, assemble
+from confbag.backends.binding.library_loading import torch_fault
+from confbag.backends.binding.targets import SIGNATURE, resolve
+from confbag.backends.binding.torch_import import import_torch
+from confbag.backends.platforms.evidence import Evidence
+from confbag.backends.platforms.probe import software
 from confbag.backends.rejection import Rejection
-from confbag.backends.targets import SIGNATURE, resolve
-from confbag.backends.torch_import import import_torch
 from confbag.errors import BindError, ConfigError, DeclaredOnlyError, Fault, RegistrationError, SignatureError
 from confbag.suggest import nearest
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from confbag.backends import arch as arches
 from confbag.backends import catalogue
-from confbag.backends.platform import Platform
+from confbag.backends.platforms import arch as arches
+from confbag.backends.platforms.platform import Platform
 from confbag.errors import PlatformError
 from confbag.suggest import nearest
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from confbag.backends import arch as arches
-from confbag.backends.evidence import Evidence
-from confbag.backends.probe_facts import Accelerator, Fact, Software
-from confbag.backends.versions import normalise_version, release
+from confbag.backends.platforms import arch as arches
+from confbag.backends.platforms.evidence import Evidence
+from confbag.backends.platforms.probe_facts import Accelerator, Fact, Software
+from confbag.backends.platforms.versions import normalise_version, release
 
 LIMIT = 20.0
 """Seconds that the driver and its tools may take."""
@@ -94,7 +94,7 @@ def _nvcc(evidence: Evidence) -> tuple[str, str] | None:
 
 
 def _devices(evidence: Evidence) -> tuple[dict[str, Any] | None, str, str | None]:
-    answer, problem = evidence.ask("confbag.backends.child_facts:libcuda", LIMIT)
+    answer, problem = evidence.ask("confbag.backends.platforms.child_facts:libcuda", LIMIT)
     if answer is not None and "error" not in answer:
         return answer, "libcuda.so.1", None
     problem = problem or str((answer or {}).get("error"))

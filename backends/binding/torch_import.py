@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-from confbag.backends.evidence import Evidence
-from confbag.backends.probe import AUTOLOAD, software
+from confbag.backends.platforms.evidence import Evidence
+from confbag.backends.platforms.probe import AUTOLOAD, software
 from confbag.errors import BindError
 
 _BACKEND_FAILED = "Failed to load the backend extension"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from confbag.backends.probe_packages import Distribution, Extension, TorchBuild
+from confbag.backends.platforms.probe_packages import Distribution, Extension, TorchBuild
 
 
 @dataclass(frozen=True)

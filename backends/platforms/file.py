@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from confbag.backends import arch as arches
-from confbag.backends.platform import DEVICES, SCHEMA, Platform, canonical
-from confbag.backends.versions import normalise_version
+from confbag.backends.platforms import arch as arches
+from confbag.backends.platforms.platform import DEVICES, SCHEMA, Platform, canonical
+from confbag.backends.platforms.versions import normalise_version
 from confbag.errors import ConfigError, Fault
 from confbag.sources.keys import shown
 from confbag.sources.yaml import Document, load_document, load_file

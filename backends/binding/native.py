@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from confbag.backends import _torch_compat
+from confbag.backends.binding import _torch_compat
 from confbag.backends.rejection import Rejection
 from confbag.backends.requires import NativeOp
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from confbag.backends import arch as arches
+from confbag.backends.platforms import arch as arches
 from confbag.errors import PlatformError
 
 DEVICES = ("cuda", "hip", "npu", "xpu", "musa", "mps", "cpu")
@@ -83,21 +83,21 @@ class Platform:
     @classmethod
     def this(cls) -> Platform:
         """This machine, probed; never raises for what it finds, and imports no torch."""
-        from confbag.backends.probe import probe
+        from confbag.backends.platforms.probe import probe
 
         return probe().platform
 
     @classmethod
     def cpu(cls) -> Platform:
         """This machine planned without its accelerators, whatever they are."""
-        from confbag.backends.probe import probe
+        from confbag.backends.platforms.probe import probe
 
         return probe(devices=()).platform
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, devices: Iterable[str] = DEVICES) -> Platform:
         """The platform that a file describes. Raises ConfigError with every fault, each with its line and column."""
-        from confbag.backends.platform_file import read_platform
+        from confbag.backends.platforms.file import read_platform
 
         return read_platform(path, devices=devices)
 
@@ -107,7 +107,7 @@ class Platform:
 
         Raises PlatformError, with the nearest name, for one that is not known.
         """
-        from confbag.backends.known import known
+        from confbag.backends.platforms.known import known
 
         return known(name)
 
@@ -126,7 +126,7 @@ class Platform:
             return cls.cpu()
         if spec in added:
             return added[spec]
-        from confbag.backends.known import lookup, unknown
+        from confbag.backends.platforms.known import lookup, unknown
 
         if found := lookup(spec):
             return found
@@ -152,7 +152,7 @@ class Platform:
 
     def dump_yaml(self) -> str:
         """The platform as a platform file; loading it gives an equal platform."""
-        from confbag.backends.platform_file import dump_platform
+        from confbag.backends.platforms.file import dump_platform
 
         return dump_platform(self)
 
@@ -171,7 +171,7 @@ def _words(words: Iterable[str], what: str) -> tuple[str, ...]:
 
 
 def _toolkit(toolkit: Mapping[str, str]) -> dict[str, str]:
-    from confbag.backends.versions import normalise_version
+    from confbag.backends.platforms.versions import normalise_version
 
     found: dict[str, str] = {}
     for name in sorted(toolkit):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from confbag.backends import arch as arches
-from confbag.backends.evidence import Evidence
-from confbag.backends.probe_facts import Accelerator, Fact, Software
-from confbag.backends.versions import normalise_version
+from confbag.backends.platforms import arch as arches
+from confbag.backends.platforms.evidence import Evidence
+from confbag.backends.platforms.probe_facts import Accelerator, Fact, Software
+from confbag.backends.platforms.versions import normalise_version
 
 LIMIT = 30.0
 """Seconds that CANN and npu-smi may take: opening the first device is slow."""
@@ -92,7 +92,7 @@ def _homes(evidence: Evidence) -> Iterator[str]:
 
 def _soc(evidence: Evidence) -> tuple[str | None, int | None, str, str | None]:
     """The SoC's name, the number of devices, where that was learnt, and what went wrong."""
-    answer, problem = evidence.ask("confbag.backends.child_facts:ascendcl", LIMIT)
+    answer, problem = evidence.ask("confbag.backends.platforms.child_facts:ascendcl", LIMIT)
     if answer is not None and answer.get("soc"):
         return answer["soc"], answer.get("count"), "libascendcl.so", None
     problem = problem or (answer or {}).get("error")

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from confbag.backends.library_loading import import_fault
+from confbag.backends.binding.library_loading import import_fault
 from confbag.backends.op import Implementation, Op
 from confbag.backends.rejection import Rejection
 from confbag.backends.signature import difference, sides

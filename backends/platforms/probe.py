@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from confbag.backends import arch as arches
-from confbag.backends import probe_cuda, probe_hip, probe_host, probe_npu, probe_packages, probe_xpu
-from confbag.backends.components import components
-from confbag.backends.evidence import Evidence
-from confbag.backends.platform import DEVICES, THIS, Platform
-from confbag.backends.probe_facts import Accelerator, Fact, Software
-from confbag.backends.probe_libraries import first_missing
-from confbag.backends.probe_packages import Extension
-from confbag.backends.versions import normalise_version
+from confbag.backends.platforms import arch as arches
+from confbag.backends.platforms import probe_cuda, probe_hip, probe_host, probe_npu, probe_packages, probe_xpu
+from confbag.backends.platforms.components import components
+from confbag.backends.platforms.evidence import Evidence
+from confbag.backends.platforms.platform import DEVICES, THIS, Platform
+from confbag.backends.platforms.probe_facts import Accelerator, Fact, Software
+from confbag.backends.platforms.probe_libraries import first_missing
+from confbag.backends.platforms.probe_packages import Extension
+from confbag.backends.platforms.versions import normalise_version
 
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 """torch imports backend extensions by itself when this is unset or exactly `1`; every other text turns that off."""
@@ -68,7 +68,7 @@ def _absent(extension: Extension, evidence: Evidence) -> str | None:
         return missing
     # The hardware is there, and a loader may know folders that we do not: it has the last word.
     answer, problem = evidence.ask(
-        "confbag.backends.child_facts:first_unloadable", probe_npu.LIMIT, names=list(extension.libraries)
+        "confbag.backends.platforms.child_facts:first_unloadable", probe_npu.LIMIT, names=list(extension.libraries)
     )
     return missing if problem is not None or not (answer is None or isinstance(answer, str)) else answer
 
@@ -190,7 +190,7 @@ class _Probing:
                 namespaces.update(component.namespaces)
         environ = {AUTOLOAD: "0"} if found.missing else {}
         answer, problem = self.evidence.ask(
-            "confbag.backends.child_facts:torch_facts",
+            "confbag.backends.platforms.child_facts:torch_facts",
             TORCH_LIMIT,
             environ=environ,
             modules=modules,

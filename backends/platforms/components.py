@@ -8,7 +8,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from confbag.backends import catalogue
-from confbag.backends.platform import Platform, canonical
+from confbag.backends.platforms.platform import Platform, canonical
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from confbag.backends import library_probe
+from confbag.backends.binding import library_probe
+from confbag.backends.binding.load_errors import Meaning, conflict, explain
+from confbag.backends.binding.torch_import import import_torch
 from confbag.backends.libraries import Library
-from confbag.backends.load_errors import Meaning, conflict, explain
 from confbag.backends.rejection import Rejection
-from confbag.backends.torch_import import import_torch
 from confbag.errors import BindError
 
 _TAG = re.compile(r"\.cpython-(\d+[a-z]*)-")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from confbag.backends.evidence import Evidence
+from confbag.backends.platforms.evidence import Evidence
 
 _CACHE = "/etc/ld.so.cache"
 _FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")

@@ -11,13 +11,13 @@ import tempfile
 from collections.abc import Iterable
 from typing import Any
 
-from confbag.backends import _torch_compat
-from confbag.backends.load_errors import Meaning, died, explain
+from confbag.backends.binding import _torch_compat
+from confbag.backends.binding.load_errors import Meaning, died, explain
 
 _MARK = "confbag probe: "
 _START = (
     "import json, sys; task = json.loads(sys.argv[1]); sys.path[:] = task['path'];"
-    "from confbag.backends.library_probe import run; run(task)"
+    "from confbag.backends.binding.library_probe import run; run(task)"
 )
 
 
@@ -84,7 +84,7 @@ def run(task: dict[str, Any]) -> None:
 
 
 def _appeared(task: dict[str, Any]) -> list[str]:
-    from confbag.backends.torch_import import import_torch
+    from confbag.backends.binding.torch_import import import_torch
 
     torch = import_torch()
     for module in task["imports"]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from confbag.backends import arch as arches
-from confbag.backends.evidence import Evidence
-from confbag.backends.probe_facts import Accelerator, Fact, Software
+from confbag.backends.platforms import arch as arches
+from confbag.backends.platforms.evidence import Evidence
+from confbag.backends.platforms.probe_facts import Accelerator, Fact, Software
 
 _CPUINFO = "/proc/cpuinfo"
 _FLAGS = re.compile(r"^(?:flags|Features)\s*:(.*)$", re.M)

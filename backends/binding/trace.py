@@ -11,7 +11,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
-from confbag.backends.bound import Ops, bindings_of, held
+from confbag.backends.binding.bound import Ops, bindings_of, held
 
 if TYPE_CHECKING:
     from confbag.backends.plan import Binding

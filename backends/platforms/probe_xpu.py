@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from confbag.backends import catalogue
-from confbag.backends.evidence import Evidence
-from confbag.backends.probe_facts import Accelerator, Fact, Software
+from confbag.backends.platforms.evidence import Evidence
+from confbag.backends.platforms.probe_facts import Accelerator, Fact, Software
 
 _INTEL = "0x8086"
 _XMX = frozenset({"pvc", "bmg"})

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from confbag.backends.torch_import import import_torch
+from confbag.backends.binding.torch_import import import_torch
 from confbag.errors import AgreementError
 
 if TYPE_CHECKING:
