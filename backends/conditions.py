@@ -62,7 +62,8 @@ class Condition:
         """The first entry that does not hold, in words; None when all do."""
         for fact, test in self._tests:
             if not passes(test, facts.get(fact)):
-                return f"{fact} is {say(facts.get(fact))}, not {words(test)}"
+                expected = "" if test[0] == "not" else f", not {words(test)}"
+                return f"{fact} is {say(facts.get(fact))}{expected}"
         return None if self.holds(facts) else f"not {self}"
 
     def facts_named(self) -> Iterator[str]:

@@ -82,7 +82,7 @@ def draft_extend_fill(
 DRAFT_EXTEND_FILL = Op(
     "speculative.draft_extend_fill",
     draft_extend_fill,
-    applies={"spec.active": True},
+    applies={"spec.algorithm": {"not": ["none"]}},
     reference_on=("npu",),
 )
 

@@ -1,0 +1,151 @@
+"""The whole story of one decision in at most a screen: who set it, which candidates there were, which rule decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from confbag.backends.render import clean, terminal
+from confbag.backends.render.page import (
+    against,
+    decided,
+    fault_subject,
+    platform_line,
+    provider,
+    reason,
+    settled,
+    slot,
+    value_text,
+)
+from confbag.backends.render.terminal import BOLD, labelled, text_of
+from confbag.provenance import Layer, Setting
+from confbag.schema import leaves
+
+if TYPE_CHECKING:
+    from confbag.backends.plan import Binding, Plan
+    from confbag.backends.rejection import Rejection
+    from confbag.bag import Bag
+
+LABEL = 11
+KERNELS = ("exec.kernels.pin", "exec.kernels.reference_only", "exec.kernels.prefer", "exec.kernels.fallback")
+
+
+def op_story(plan: Plan, bindings: Sequence[Binding], *, colour: bool = False) -> str:
+    """Why each of these bindings of one op is what it is."""
+    return text_of(_op_parts(plan, bindings), colour=colour)
+
+
+def key_story(plan: Plan, key: str, *, colour: bool = False) -> str:
+    """Who set a key, which rule filled it, and what it kept from being chosen."""
+    return text_of(_key_parts(plan, key), colour=colour)
+
+
+def chain_text(bag: Bag, key: str) -> str:
+    """Every source that set a key, lowest first, each with its place: `auto (default) -> 128 (rule ascend-pages)`."""
+    return " -> ".join(f"{_given(bag, setting)} ({clean(setting.origin)})" for setting in bag.chain(key))
+
+
+def _given(bag: Bag, setting: Setting) -> str:
+    return "***" if leaves(bag.schema)[setting.key].secret else value_text(setting.key, setting.value)
+
+
+def _op_parts(plan: Plan, bindings: Sequence[Binding]) -> Iterator[Table | Text]:
+    alike: dict[tuple[str | None, ...], list[Binding]] = {}
+    for binding in bindings:
+        decision = provider(binding), binding.why, binding.skipped_because, binding.target
+        alike.setdefault(decision, []).append(binding)
+    for group in alike.values():
+        yield Text(f"{', '.join(slot(binding) for binding in group)}: {provider(group[0])}", BOLD)
+        yield labelled(_decision(group), LABEL)
+    yield labelled(_candidates([binding for binding in bindings if binding.used]), LABEL)
+    keys = [key for binding in bindings for key in _keys(plan, binding)]
+    yield labelled(_set_by(settled(plan), keys), LABEL)
+    yield labelled([("platform", platform_line(plan)), *_faults(plan, _about_op(bindings[0].op))], LABEL)
+
+
+def _decision(group: Sequence[Binding]) -> Iterator[tuple[str, str]]:
+    binding = group[0]
+    if not binding.used:
+        yield "because", clean(binding.skipped_because or "the op does not apply to this configuration")
+        return
+    by = {decided(member): None for member in group}
+    yield "decided by", ", ".join(by)
+    if binding.why:
+        yield "because", clean(binding.why)
+    if binding.provider is not None:
+        engine = binding.implementation.engine if binding.implementation is not None else None
+        yield "runs", clean(binding.target or f"declared only; {engine or 'the engine'} constructs its own class")
+    assumed = dict.fromkeys(fact for member in group for fact in member.assumed)
+    if assumed:
+        yield "assumed", clean(", ".join(assumed))
+
+
+def _keys(plan: Plan, binding: Binding) -> tuple[str, ...]:
+    """The settings that may name a provider of a binding, the first that is not auto wins."""
+    return tuple(plan.registry.ops[binding.op].settings.get(binding.phase, ()))
+
+
+def _set_by(bag: Bag, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
+    together: dict[str, dict[str, None]] = {}
+    for key in (*keys, *(key for key in KERNELS if bag.is_set(key))):
+        together.setdefault(chain_text(bag, key), {})[key] = None
+    for number, (chain, alike) in enumerate(together.items()):
+        yield "" if number else "settings", f"{', '.join(alike)}: {chain}"
+
+
+def _candidates(group: Sequence[Binding]) -> Iterator[tuple[str, Text]]:
+    """Every other provider with what it needs and what is there."""
+    for number, one in enumerate(against(group)):
+        yield "" if number else "candidates", terminal.against(*one)
+
+
+def _faults(plan: Plan, concerns: Callable[[Rejection], bool]) -> Iterator[tuple[str, str]]:
+    for fault in plan.faults:
+        if concerns(fault):
+            yield "fault", f"{fault_subject(fault)}: {clean(reason(fault))}"
+            if fault.hint:
+                yield "", f"-> {clean(fault.hint)}"
+
+
+def _about_op(op: str) -> Callable[[Rejection], bool]:
+    return lambda fault: fault.op in (op, None)
+
+
+def _about_key(key: str) -> Callable[[Rejection], bool]:
+    return lambda fault: fault.field == key
+
+
+def _key_parts(plan: Plan, key: str) -> Iterator[Table | Text]:
+    bag = settled(plan)
+    leaf = leaves(bag.schema)[key]
+    yield Text(f"{key} = {value_text(key, bag[key])}", BOLD)
+    lines = [("means", clean(leaf.description))] if leaf.description else []
+    for number, setting in enumerate(bag.chain(key)):
+        lines.append(("" if number else "set by", f"{_given(bag, setting)} from {clean(setting.origin)}"))
+        if setting.layer is Layer.RULE and setting.why:
+            lines.append(("", f"because {clean(setting.why)}"))
+    named = [binding for binding in plan.bindings if binding.used and key in _keys(plan, binding)]
+    first = [binding for binding in named if _keys(plan, binding)[0] == key] or named
+    lines += [("" if at else "decides", f"{slot(b)}: {_outcome(b)}") for at, b in enumerate(first)]
+    yield labelled([*lines, *_candidates(first), *_kept_out(plan, key), *_faults(plan, _about_key(key))], LABEL)
+
+
+def _outcome(binding: Binding) -> str:
+    return decided(binding) if binding.provider is None else f"{provider(binding)}, by {decided(binding)}"
+
+
+def _kept_out(plan: Plan, key: str) -> Iterator[tuple[str, Text]]:
+    """The providers whose first reason is this key, and what they were kept from."""
+    kept: dict[tuple[str, str], list[str]] = {}
+    for binding in plan.bindings:
+        for rejection in binding.first_rejections() if binding.used else ():
+            if rejection.field == key:
+                kept.setdefault((clean(reason(rejection)), rejection.provider or "-"), []).append(slot(binding))
+    together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (why, name), slots in kept.items():
+        together.setdefault((why, tuple(slots)), []).append(clean(name))
+    for number, ((why, places), names) in enumerate(together.items()):
+        yield "" if number else "kept out", terminal.against(f"{', '.join(names)} of {', '.join(places)}", why)

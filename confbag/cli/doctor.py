@@ -1,0 +1,125 @@
+"""`confbag doctor`: what this machine is, what it lacks, and a file of it to plan from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from confbag.cli.common import DONE, emit, wants_colour
+from confbag.errors import PlatformError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from confbag.backends.platforms.platform import Platform
+    from confbag.backends.platforms.probe import Probe
+
+LABEL, VALUE = 16, 30
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the subcommand's arguments."""
+    parser = subparsers.add_parser(
+        "doctor",
+        help="what this machine is, what it lacks, and a file of it to plan from elsewhere",
+        description="Print what this machine is, where each fact was learnt, and what is here but cannot be used.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--dump", metavar="FILE", help="write the platform to FILE, for `confbag plan --platform FILE` elsewhere"
+    )
+
+
+def run(args: Namespace) -> int:
+    """Probe, print, and write the file when one was asked for."""
+    from confbag.backends.platforms.probe import probe
+    from confbag.backends.render.terminal import text_of
+
+    found = probe(deep=True)
+    emit(text_of(_parts(found), colour=wants_colour()))
+    if args.dump is not None:
+        dump(found.platform, args.dump)
+        emit(f"\nwritten: {args.dump}\n")
+    return DONE
+
+
+def dump(platform: Platform, path: str) -> None:
+    """Write a platform file whole or not at all. Raises PlatformError when it cannot be written."""
+    target = Path(path)
+    text = f"# Written by `confbag doctor --dump`, to be planned for with --platform.\n{platform.dump_yaml()}"
+    temporary = None
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)  # mkstemp's is private, and the file is for another machine
+        os.replace(temporary, target)
+    except (OSError, ValueError) as error:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+        reason = getattr(error, "strerror", None) or error
+        raise PlatformError(
+            f"--dump {path}: cannot be written ({reason}); name a file in a folder that you may write to"
+        ) from error
+
+
+def _parts(found: Probe) -> Iterator[Table | Text]:
+    from rich.text import Text
+
+    from confbag.backends.render import clean
+    from confbag.backends.render.terminal import BLANK, BOLD, WARNING, columns
+
+    platform = found.platform
+    yield Text(f"platform: {platform.spec}", BOLD)
+    yield BLANK
+    yield columns([[Text(title, BOLD) for title in ("FACT", "FOUND", "LEARNT FROM")]], LABEL, VALUE)
+    yield columns((map(clean, row) for row in _rows(found)), LABEL, VALUE)
+    yield BLANK
+    yield Text("warnings", BOLD)
+    yield columns(((Text("!", WARNING), clean(note)) for note in platform.notes), 2)
+    if not platform.notes:
+        yield Text("none")
+
+
+def _rows(found: Probe) -> Iterator[tuple[str, str, str]]:
+    """Every line of the table: the facts as they were learnt, then what is installed."""
+    yield "python", sys.version.split()[0], sys.executable or "unknown"
+    for fact in found.facts:
+        yield fact.name, fact.value, fact.learnt
+    software = found.software
+    if software.torch is not None:
+        build = software.torch
+        kinds = [f"{name} {version}" for name in ("cuda", "hip", "xpu") if (version := getattr(build, name))]
+        yield "torch build", f"{build.version} ({', '.join(kinds) or 'CPU only'})", "torch/version.py"
+    else:
+        yield "torch build", "torch is not installed", "the search path"
+    for extension in software.extensions:
+        library = software.missing.get(extension.module)
+        own = extension.distribution
+        yield (
+            "torch extension",
+            f"{extension.module} {own.version}",
+            f"{library} not found" if library else "entry point torch.backends",
+        )
+    yield from _packages(found)
+    if found.platform.native_ops is not None:
+        yield "native ops", f"{len(found.platform.native_ops)} schemas", "torch in a child process"
+
+
+def _packages(found: Probe) -> Iterator[tuple[str, str, str]]:
+    from confbag.backends.platforms.components import component_version, components
+
+    for name in components():
+        brought = component_version(found.platform, name)
+        if brought is not None:
+            distribution = found.software.distributions[brought[0]]
+            label = brought[0] if brought[0] == name else f"{brought[0]} ({name})"
+            yield "package", f"{label} {brought[1]}", distribution.info.name

@@ -1,0 +1,68 @@
+"""`confbag schema`: the JSON schema of a configuration or a plan, or the fields table for the ratchets."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from typing import Any
+
+from confbag.cli.common import DONE, emit
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the subcommand's arguments."""
+    parser = subparsers.add_parser(
+        "schema",
+        help="the JSON schema of configurations (for editors) or plans, or the fields table for the ratchets",
+        description="Print the JSON schema of a configuration file, for editors.",
+        allow_abbrev=False,
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--plan", action="store_true", help="print the schema of `confbag plan --format json` instead")
+    which.add_argument(
+        "--accessors",
+        action="store_true",
+        help="print, as TOML, what replaces a read of each field of SGLang's record: the ratchets' table",
+    )
+
+
+def run(args: Namespace) -> int:
+    """Print what was asked for."""
+    emit(plan_schema() if args.plan else accessors() if args.accessors else config_schema())
+    return DONE
+
+
+def config_schema() -> str:
+    """The JSON schema of a configuration file."""
+    from confbag.schema import json_schema
+
+    return json.dumps(json_schema(), indent=2) + "\n"
+
+
+def plan_schema() -> str:
+    """The JSON schema of a plan, as the package ships it."""
+    from importlib.resources import files
+
+    return files("confbag.backends").joinpath("plan.schema.json").read_text(encoding="utf-8")
+
+
+def accessors() -> str:
+    """What replaces a read of each field of SGLang's record: `field = {read = ..., import = ...}`.
+
+    A comment says where the values differ, so that a comparison beside the read has to be changed with it.
+    """
+    from confbag.schema import leaves
+    from confbag.sources.fields import fields_of
+
+    fields = {field.name: field for field in (fields_of("sglang") or {}).values()}
+    lines = ["# Field of SGLang's startup record -> the expression to read instead, and its import."]
+    for name, field in sorted(fields.items()):
+        leaf = leaves()[field.key]
+        namespace, _, rest = field.key.partition(".")
+        read = f"{'not ' if field.inverted else ''}get_{namespace}().{rest}"
+        differ = [f"{ours!r} for {theirs!r}" for theirs, ours in field.words.items()]
+        if not leaf.auto and field.type != "flag" and field.default != leaf.default:
+            differ.insert(0, f"{leaf.default!r} for {field.default!r}")
+        comment = f"  # holds {', '.join(differ)}" if differ else ""
+        lines.append(f'{name} = {{read = "{read}", import = "from confbag import get_{namespace}"}}{comment}')
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,79 @@
+"""`confbag why`: the whole story of one op or one setting, in at most a screen."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from confbag.cli.common import add_sources, emit, plan_of, status_of, wants_colour
+from confbag.errors import ConfigError, Fault
+
+if TYPE_CHECKING:
+    from confbag.backends.plan import Plan
+    from confbag.backends.registry import Registry
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the subcommand's arguments."""
+    summary = "the whole story of one op or one setting"
+    parser = subparsers.add_parser(
+        "why",
+        help=summary,
+        description="Tell who set it, which candidates there were, what each needs and finds, and which rule decided.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "subject", metavar="OP[@PHASE]|KEY", help="an op (attention, attention@decode) or a setting (exec.graph)"
+    )
+    add_sources(parser)
+
+
+def run(args: Namespace) -> int:
+    """Print the story; 2 for a name that is neither an op nor a key, 3 when nothing satisfies the plan."""
+    from confbag.backends.plugins import installed
+    from confbag.backends.render.story import key_story, op_story
+
+    registry = installed()
+    plan = plan_of(args, registry)
+    subject: str = args.subject
+    op, _, phase = subject.partition("@")
+    bindings = [binding for binding in plan.bindings if binding.op == op and phase in ("", binding.phase)]
+    if bindings:
+        emit(op_story(plan, bindings, colour=wants_colour()))
+    elif subject in plan.asked.values():
+        emit(key_story(plan, subject, colour=wants_colour()))
+    else:
+        raise ConfigError([Fault("why", None, _unknown(subject, plan, registry))])
+    return status_of(plan)
+
+
+def _unknown(subject: str, plan: Plan, registry: Registry) -> str:
+    """What to write instead of a name that is neither an op nor a key."""
+    from confbag.schema import retired
+    from confbag.suggest import nearest
+
+    op, _, phase = subject.partition("@")
+    if op in registry.ops:
+        slots = [f"{op}@{known}" for known in registry.ops[op].phases]
+        return f"{op} has no phase {phase!r}; write {_or(slots or [op])}"
+    replacement = retired(plan.asked.schema).get(subject)
+    if replacement is not None:
+        return f"{subject} is a retired key; write {replacement}"
+    keys = list(plan.asked.values())
+    within = [key for key in keys if key.startswith(f"{subject}.")]
+    if within:
+        return f"{subject} is a namespace; write {_or(within)}"
+    ending = [key for key in keys if key.endswith(f".{subject}")]
+    if ending:
+        return f"no op and no key is called {subject!r}; write {_or(ending)}"
+    slots = [f"{binding.op}@{binding.phase}" for binding in plan.bindings if binding.phase]
+    close = nearest(subject, [*registry.ops, *slots, *keys])
+    return f"no op and no key is called {subject!r}; " + (
+        f"did you mean {close}?" if close else f"the ops are {', '.join(registry.ops)}"
+    )
+
+
+def _or(names: Iterable[str]) -> str:
+    *rest, last = names
+    return f"{', '.join(rest)} or {last}" if rest else last
