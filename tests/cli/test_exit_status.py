@@ -200,7 +200,9 @@ def test_a_full_disk_is_said(environment: Callable[..., dict[str, str]], root: P
 
 def test_an_interrupt_ends_quietly(environment: Callable[..., dict[str, str]], root: Path) -> None:
     script = (
-        "import sys, confbag.cli.plan as plan\n"
+        "import signal, sys, confbag.cli.plan as plan\n"
+        # A shell that runs this suite in the background makes its children ignore the signal.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "def run(args):\n"
         "    print('started', flush=True)\n"
         "    import time; time.sleep(60)\n"
@@ -209,11 +211,15 @@ def test_an_interrupt_ends_quietly(environment: Callable[..., dict[str, str]], r
         "sys.exit(main(['plan']))\n"
     )
     command = [sys.executable, "-c", script]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), cwd=root)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"started\n"
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, env=environment(), cwd=root) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"started\n"
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert said == b""
 
