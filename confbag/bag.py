@@ -53,6 +53,7 @@ class Bag:
         "device",
         "disagg",
         "exec",
+        "ignored",
         "memory",
         "model",
         "parallel",
@@ -70,6 +71,7 @@ class Bag:
     disagg: Disagg
     schema: type[Config]
     read_from: str | None
+    ignored: Mapping[str, str]
     _chains: Chains
     _config: Config
     _root: Config
@@ -83,10 +85,11 @@ class Bag:
         settings: Iterable[Setting] = (),
         *,
         read_from: str | None = None,
+        ignored: Mapping[str, str] | None = None,
         _checked: tuple[Chains, Config] | None = None,
     ) -> None:
         """ConfigError holds every value that the schema refuses. read_from: the path that the checkpoint's facts are
-        of."""
+        of. ignored: what a record held that is not understood, by name, with the reason."""
         if _checked is None:
             chains: Chains = chained(schema, settings)
             config, faults = validate(schema, chains)
@@ -104,6 +107,7 @@ class Bag:
         for name, value in (
             ("schema", schema),
             ("read_from", read_from),
+            ("ignored", MappingProxyType(dict(ignored or {}))),
             ("_chains", chains),
             ("_config", config),
             ("_root", root),
@@ -152,16 +156,16 @@ class Bag:
         values = self.values()
         return tuple([key for key, leaf in leaves(self.schema).items() if leaf.auto and values[key] == AUTO])
 
-    def resolve(self, decisions: Mapping[str, tuple[Any, str, str]]) -> Bag:
+    def resolve(self, decisions: Mapping[str, tuple[Any, str, str]], renamed: Collection[str] = ()) -> Bag:
         """The bag with a plan's decisions, each key -> (value, rule's name, why). What somebody set differently is a
-        fault."""
+        fault, but for the keys in `renamed`, whose decision is the new name of what was set."""
         settings, faults = [], []
         values = self.values()
         for key, (value, rule, why) in decisions.items():
             origin = f"rule {rule}"
             if key not in values:
                 faults.append(Fault(origin, key, self._unknown(key)))
-            elif not self.is_set(key):
+            elif key in renamed or not self.is_set(key):
                 settings.append(Setting(key, value, Layer.RULE, origin, None, why))
             elif values[key] != value:
                 faults.append(
@@ -182,7 +186,7 @@ class Bag:
         What a rule decided for these keys gives way. When model.path changes, the facts of the checkpoint are read
         again for the new path, and if they differ every rule's decision is dropped with them: plan such a bag again.
         """
-        from confbag.loading import facts_of, overrides_of
+        from confbag.reading import facts_of, overrides_of
 
         settings = overrides_of(self.schema, source, changes)
         dropped = {(setting.key, Layer.RULE) for setting in settings}
@@ -235,7 +239,7 @@ class Bag:
         config, faults = validate(self.schema, chains)
         if config is None:
             raise ConfigError(faults)
-        return Bag(self.schema, read_from=read_from, _checked=(chains, config))
+        return Bag(self.schema, read_from=read_from, ignored=self.ignored, _checked=(chains, config))
 
     def _unknown(self, key: str) -> str:
         replacement = retired(self.schema).get(key)
@@ -261,7 +265,7 @@ class Bag:
         return hash((self.schema, self.fingerprint()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.schema, self.settings(), self.read_from)
+        return _restore, (self.schema, self.settings(), self.read_from, dict(self.ignored))
 
     def __repr__(self) -> str:
         given = ", ".join(f"{key}={plain(self[key])!r}" for key in self._chains)
@@ -272,8 +276,10 @@ _put = object.__setattr__
 _RESERVED = frozenset(dir(Bag)) - frozenset(Config.model_fields)
 
 
-def _restore(schema: type[Config], settings: tuple[Setting, ...], read_from: str | None) -> Bag:
-    return Bag(schema, settings, read_from=read_from)
+def _restore(
+    schema: type[Config], settings: tuple[Setting, ...], read_from: str | None, ignored: Mapping[str, str]
+) -> Bag:
+    return Bag(schema, settings, read_from=read_from, ignored=ignored)
 
 
 def _flatten(frozen: Any, prefix: str, model: BaseModel) -> Iterable[tuple[str, Any]]:

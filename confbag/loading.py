@@ -3,30 +3,27 @@ Bag."""
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from confbag.bag import Bag
 from confbag.errors import ConfigError, Fault
 from confbag.provenance import Setting
-from confbag.schema import Config, leaves, namespaces, retired
+from confbag.reading import PathLike, checkpoint_of, keys_of
+from confbag.schema import Config
 from confbag.sources import Found
 from confbag.sources.argv import read_argv
 from confbag.sources.env import read_environment
-from confbag.sources.keys import Keys
 from confbag.sources.overrides import read_overrides
 from confbag.sources.plugins import read_plugins
 from confbag.sources.presets import read_preset
 from confbag.sources.record import Record, read_record
 from confbag.sources.yaml import read_file
 from confbag.validation import Chains, chained, check_losers, validate
-
-PathLike = str | os.PathLike[str]
 
 _PLACE = re.compile(r"(?P<name>.*):(?P<line>\d+):(?P<column>\d+)\Z", re.DOTALL)
 
@@ -37,13 +34,13 @@ class Draft:
     once.
 
     values: the keys that could be understood, dotted; without those that have a fault. ignored: what a record holds
-    that no key answers to.
+    that is not understood, by name, with the reason.
     """
 
     schema: type[Config]
     faults: tuple[Fault, ...]
     values: Mapping[str, Any]
-    ignored: tuple[str, ...]
+    ignored: Mapping[str, str]
     read_from: str | None
     chains: Chains
     config: Config | None
@@ -57,7 +54,7 @@ class Draft:
         """The bag; ConfigError with every fault where there is one."""
         if self.faults or self.config is None:
             raise ConfigError(self.faults)
-        return Bag(self.schema, read_from=self.read_from, _checked=(self.chains, self.config))
+        return Bag(self.schema, read_from=self.read_from, ignored=self.ignored, _checked=(self.chains, self.config))
 
 
 def load(
@@ -106,59 +103,14 @@ def read(
     ]
     presets = [read_preset(text.preset.value, keys, text.preset.origin) for text in texts if text.preset is not None]
     presets += [read_preset(preset, keys)] if preset is not None else []
-    read_from, facts = _facts(model, _path([*presets, plugins, *above]))
+    read_from, facts = checkpoint_of(model, _path([*presets, plugins, *above]))
     return _draft(schema, [*presets, plugins, facts, *above], read_from)
-
-
-@functools.cache
-def keys_of(schema: type[Config]) -> Keys:
-    """The keys of a schema, as the sources know them."""
-    return Keys(leaves(schema), namespaces(schema), retired(schema))
-
-
-def overrides_of(schema: type[Config], source: str, changes: Mapping[str, Any]) -> tuple[Setting, ...]:
-    """The settings of one `override`; ConfigError for keys that do not exist."""
-    found = read_overrides(source, changes, keys_of(schema))
-    if found.faults:
-        raise ConfigError(found.faults)
-    return found.settings
-
-
-def facts_of(path: str | None) -> tuple[str | None, tuple[Setting, ...]]:
-    """What the checkpoint at a path says, and the path; nothing of a name on a hub. ConfigError where it cannot be
-    understood."""
-    read_from, found = _facts(None, path)
-    if found.faults:
-        raise ConfigError(found.faults)
-    return read_from, found.settings
 
 
 def _path(found: Iterable[Found]) -> Any:
     """The model.path that wins, the sources given lowest first."""
     given = [setting for source in found for setting in source.settings if setting.key == "model.path"]
     return given[-1].value if given else None
-
-
-def _facts(model: PathLike | None, path: Any) -> tuple[str | None, Found]:
-    from confbag.checkpoint import read_checkpoint  # here: json is imported only where there is a checkpoint
-
-    local = path if isinstance(path, str) and _is_checkpoint(path) else None
-    if model is None:
-        return local, read_checkpoint(local) if local is not None else Found()
-    given = os.fspath(model)
-    found = read_checkpoint(given)
-    if local is None or os.path.realpath(_config(local)) == os.path.realpath(_config(given)):
-        return given, found
-    why = f"model= names this checkpoint; the one at model.path, {local}, was not read"
-    return given, replace(found, settings=tuple(replace(setting, why=why) for setting in found.settings))
-
-
-def _is_checkpoint(path: str) -> bool:
-    return "\0" not in path and os.path.isfile(os.path.join(path, "config.json"))
-
-
-def _config(path: str) -> str:
-    return os.path.join(path, "config.json") if os.path.isdir(path) else path
 
 
 def _draft(schema: type[Config], sources: Sequence[Found], read_from: str | None) -> Draft:
@@ -172,7 +124,7 @@ def _draft(schema: type[Config], sources: Sequence[Found], read_from: str | None
         schema=schema,
         faults=tuple(sorted(dict.fromkeys(faults), key=lambda fault: _place(fault, order))),
         values=values,
-        ignored=tuple(name for source in sources for name in source.ignored),
+        ignored=MappingProxyType({name: why for source in sources for name, why in source.ignored.items()}),
         read_from=read_from,
         chains=chains,
         config=config,

@@ -137,8 +137,8 @@ def test_every_fault_of_every_source_at_once_in_order(tmp_path: Path) -> None:
         "env CONFBAG__SPEC__TOPK: spec.topk: expected a whole number of at least 1 or null, got the text 'none'; "
         "write a whole number of at least 1, such as 1",
         "--set: disagg.mode: expected off, prefill or decode, got the text 'of'; write off",
-        "--set: exec.kernels.pin: expected a mapping of op or op@phase to provider, but it holds the number 3; "
-        "write a mapping of op or op@phase to provider, such as {kvcache.last_loc: triton}",
+        "--set: exec.kernels.pin: expected a mapping of OP, OP@PHASE or OP/LAYERS to provider, but it "
+        "holds the number 3; write a mapping of OP, OP@PHASE or OP/LAYERS to provider, such as {kvcache.last_loc: triton}",
         "override load: model.dtype: expected a name or null, got a list; write a name",
         "override load: model.num_heads: expected a whole number of at least 1 or null, got true; "
         "write a whole number of at least 1, such as 1",
@@ -206,7 +206,7 @@ def test_a_draft_keeps_what_could_be_understood(tmp_path: Path) -> None:
 def test_what_a_record_holds_and_no_key_answers_to_is_listed() -> None:
     draft = read(env={}, record=Record("sglang", argv=["--tp-size", "2", "--chunked-prefill-size", "4096"]))
     assert draft.values["parallel.tp_size"] == 2
-    assert draft.ignored == ("--chunked-prefill-size",)
+    assert tuple(draft.ignored) == ("--chunked-prefill-size",)
 
 
 def test_a_plugins_bad_default_names_the_plugin(run_script: Callable[..., Any], tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ def copied(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("backends/planted.py", "import confbag.kernels", "Arrows go down"),
         ("backends/planted.py", "def late():\n    from confbag.kernels import register", "Arrows go down"),
         ("backends/planted.py", "import confbag.ratchets", "Arrows go down"),
+        ("confbag/namespaces/planted.py", "import confbag.bag", "Within the core"),
         ("confbag/sources/planted.py", "import confbag.backends", "Arrows go down"),
         ("confbag/sources/planted.py", "import confbag.ratchets", "Arrows go down"),
         ("confbag/planted.py", "", "Arrows go down"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from confbag import Record, load
-from confbag.loading import keys_of
+from confbag.reading import keys_of
 from confbag.schema import Config
 from confbag.sources.fields import fields_of
 from confbag.sources.presets import list_presets
