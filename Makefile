@@ -12,7 +12,7 @@ TORCH := torch==$(TORCH_VERSION)$(if $(filter Linux,$(shell uname -s)),+cpu)
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
-.PHONY: plan test links clean
+.PHONY: plan test test-transfer links clean
 .DEFAULT_GOAL := plan
 
 plan: links $(STAMP)
@@ -28,6 +28,10 @@ test: links $(STAMP)
 	$(BIN)/coverage run $(BIN)/pytest -n 2 --dist loadgroup
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+
+# Between two processes over loopback TCP, with an engine that it fetches; prints how many were not run where it cannot.
+test-transfer: links $(STAMP)
+	$(BIN)/python tests/transfer/run.py
 
 links:
 	@for name in backends kernels ratchets; do \

@@ -1,4 +1,4 @@
-"""Whether an implementation leaves, bit for bit, what its reference leaves: results, writes and what nobody writes."""
+"""Whether an implementation leaves what its reference leaves: results, writes and what nobody writes."""
 
 from __future__ import annotations
 
@@ -16,19 +16,38 @@ Arguments = Sequence[Any]
 
 
 @dataclass(frozen=True)
+class Tolerance:
+    """How far floating values may lie apart: absolute + relative * the reference's magnitude."""
+
+    relative: float
+    absolute: float
+
+
+@dataclass(frozen=True)
 class Case:
-    """One input. `arguments` builds the same operands anew at each call; buffers to be written hold poison."""
+    """One input. `arguments` builds the same operands anew at each call; buffers to be written hold poison.
+
+    tolerance: for floating values; None is bit for bit. specified: the part of a result that the contract specifies;
+    None is all of it.
+    """
 
     name: str
     arguments: Callable[[], Arguments]
+    tolerance: Tolerance | None = None
+    specified: Callable[[Any], Any] | None = None
+
+    def difference(self, reference: Callable[..., Any], implementation: Callable[..., Any]) -> str | None:
+        """The first difference in words, as `confbag verify` asks for it; None when they agree."""
+        return difference(self, reference, implementation)
 
 
 def difference(case: Case, reference: Callable[..., Any], implementation: Callable[..., Any]) -> str | None:
     """The first thing that the implementation left other than the reference did, in words; None when they agree."""
     wanted, found = case.arguments(), case.arguments()
-    returned_wanted, returned = reference(*wanted), implementation(*found)
+    results = reference(*wanted), implementation(*found)
+    returned_wanted, returned = results if case.specified is None else map(case.specified, results)
     for where, one, other in [("the result", returned_wanted, returned), *_operands(wanted, found)]:
-        said = _difference(one, other)
+        said = _difference(one, other, case.tolerance)
         if said:
             return f"{case.name}: {where}: {said}"
     return None
@@ -51,13 +70,24 @@ def _operands(wanted: Arguments, found: Arguments) -> list[tuple[str, Any, Any]]
     return pairs
 
 
-def _difference(one: Any, other: Any) -> str | None:
+def _difference(one: Any, other: Any, tolerance: Tolerance | None) -> str | None:
     if not isinstance(one, Tensor) or not isinstance(other, Tensor):
         return None if one is other or one == other else f"expected {one!r}, found {other!r}"
     if (one.dtype, one.shape, one.device) != (other.dtype, other.shape, other.device):
         return f"expected {_kind(one)}, found {_kind(other)}"
     if torch.equal(_bits(one), _bits(other)):
         return None
+    if tolerance is not None and one.dtype.is_floating_point:
+        apart = ~torch.isclose(
+            other.double(), one.double(), rtol=tolerance.relative, atol=tolerance.absolute, equal_nan=True
+        )
+        if not bool(apart.any()):
+            return None
+        place = int(apart.flatten().nonzero()[0])
+        return (
+            f"element {place}: expected {one.flatten()[place].item()} within {tolerance.absolute:g} "
+            f"+ {tolerance.relative:g} of it, found {other.flatten()[place].item()}"
+        )
     place = int((_bits(one) != _bits(other)).nonzero()[0]) // one.itemsize
     return f"element {place}: expected {one.flatten()[place].item()}, found {other.flatten()[place].item()}"
 

@@ -12,9 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from confbag.kernels.operands import require_tensor
-
-INDEX = (torch.int32, torch.int64)
+from confbag.kernels.attention.operands import check, check_values
 
 
 def attention(
@@ -26,11 +24,25 @@ def attention(
     seq_lens: Tensor,
     query_lens: Tensor,
     scale: float,
+    window: int | None = None,
+    sinks: Tensor | None = None,
+    compressed_cache: Tensor | None = None,
+    req_to_compressed: Tensor | None = None,
+    compress_ratio: int = 0,
+    compressed_indices: Tensor | None = None,
 ) -> Tensor:
     """See the contract. Reads the lengths, so it waits for the device and cannot be captured."""
-    _check(query, key_cache, value_cache, req_to_token, req_pool_indices, seq_lens, query_lens)
+    _refuse(
+        window=window,
+        sinks=sinks,
+        compressed_cache=compressed_cache,
+        req_to_compressed=req_to_compressed,
+        compress_ratio=compress_ratio or None,
+        compressed_indices=compressed_indices,
+    )
+    check(query, key_cache, value_cache, req_to_token, req_pool_indices, seq_lens, query_lens)
     requests, lengths, counts = req_pool_indices.tolist(), seq_lens.tolist(), query_lens.tolist()
-    _check_values(requests, lengths, counts, req_to_token, query)
+    check_values(requests, lengths, counts, req_to_token, query)
     attend = _token_by_token if query.device.type == "cpu" else _all_at_once
     # At least float32: a reference must not lose what the cache's dtype still holds.
     dtype = torch.promote_types(query.dtype, torch.float32)
@@ -44,6 +56,13 @@ def attention(
             out[first : first + count] = attend(queries, keys, values, scale)
             first += count
     return out
+
+
+def _refuse(**features: object) -> None:
+    for name, given in features.items():
+        if given is not None:
+            found = f"shape {list(given.shape)}" if isinstance(given, Tensor) else repr(given)
+            raise ValueError(f"{name}: expected none, which is all that torch_native does, found {found}")
 
 
 def _slots(table: Tensor, request: int, length: int, slots_in_cache: int) -> Tensor:
@@ -85,43 +104,3 @@ def _all_at_once(queries: Tensor, keys: Tensor, values: Tensor, scale: float) ->
         scale=scale,
     )
     return attended.transpose(0, 1)
-
-
-def _check(
-    query: Tensor,
-    key_cache: Tensor,
-    value_cache: Tensor,
-    req_to_token: Tensor,
-    req_pool_indices: Tensor,
-    seq_lens: Tensor,
-    query_lens: Tensor,
-) -> None:
-    for name, tensor in (("query", query), ("key_cache", key_cache), ("value_cache", value_cache)):
-        if not tensor.dtype.is_floating_point:
-            raise TypeError(f"{name}: expected a floating dtype, found {str(tensor.dtype).removeprefix('torch.')}")
-    device = query.device
-    require_tensor("query", query, (query.dtype,), (None, None, None))
-    require_tensor("key_cache", key_cache, (key_cache.dtype,), (None, None, query.shape[2]), device)
-    slots, kv_heads, _ = key_cache.shape
-    require_tensor("value_cache", value_cache, (value_cache.dtype,), (slots, kv_heads, None), device)
-    if kv_heads == 0 or query.shape[1] % kv_heads:
-        raise ValueError(f"query: expected a multiple of the cache's {kv_heads} heads, found {query.shape[1]}")
-    require_tensor("req_to_token", req_to_token, (torch.int32,), (None, None), device)
-    require_tensor("req_pool_indices", req_pool_indices, INDEX, (None,), device)
-    require_tensor("seq_lens", seq_lens, INDEX, (req_pool_indices.shape[0],), device)
-    require_tensor("query_lens", query_lens, INDEX, (req_pool_indices.shape[0],), device)
-
-
-def _check_values(requests: list[int], lengths: list[int], counts: list[int], table: Tensor, query: Tensor) -> None:
-    rows, max_context = table.shape
-    for row, (request, length, count) in enumerate(zip(requests, lengths, counts, strict=True)):
-        if not 0 <= request < rows:
-            raise IndexError(f"req_pool_indices[{row}]: expected a request in [0, {rows}), found {request}")
-        if length > max_context:
-            raise IndexError(
-                f"seq_lens[{row}]: expected at most {max_context} tokens, the columns of req_to_token, found {length}"
-            )
-        if not 0 <= count <= length:
-            raise ValueError(f"query_lens[{row}]: expected between 0 and seq_lens[{row}], {length}, found {count}")
-    if sum(counts) != query.shape[0]:
-        raise ValueError(f"query: expected {sum(counts)} tokens, the sum of query_lens, found {query.shape[0]}")

@@ -10,6 +10,8 @@ if "TRITON_INTERPRET" not in os.environ:
     assert "triton" not in sys.modules, "something imported triton before tests/kernels could turn its interpreter on"
     os.environ["TRITON_INTERPRET"] = "1"
     import confbag.kernels.draft_extend.triton
+    import confbag.kernels.dsv4.compressor.triton
+    import confbag.kernels.dsv4.sparse_attention.triton
     import confbag.kernels.last_loc.triton
     import confbag.kernels.last_loc.triton_int32_safe  # noqa: F401
 

@@ -1,0 +1,1 @@
+"""dsv4.compressor: its contract, its reference and its bindings."""

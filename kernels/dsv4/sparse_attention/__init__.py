@@ -1,0 +1,1 @@
+"""dsv4.sparse_attention: its contract, its reference and its bindings."""

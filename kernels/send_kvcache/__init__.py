@@ -1,0 +1,1 @@
+"""disagg.send_kvcache: its contract, its reference and its implementations."""
