@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from confbag.backends.plan import Binding as Binding
     from confbag.backends.plan import Plan as Plan
     from confbag.backends.planner import make_plan as make_plan
+    from confbag.backends.platforms.evidence import Evidence as Evidence
     from confbag.backends.platforms.platform import Platform as Platform
+    from confbag.backends.platforms.probe_facts import Accelerator as Accelerator
+    from confbag.backends.platforms.probe_facts import Software as Software
     from confbag.backends.registry import Registry as Registry
     from confbag.backends.rejection import Rejection as Rejection
     from confbag.backends.requires import NativeOp as NativeOp
@@ -37,7 +40,10 @@ _WHERE = {
     "Binding": "confbag.backends.plan",
     "Plan": "confbag.backends.plan",
     "make_plan": "confbag.backends.planner",
+    "Accelerator": "confbag.backends.platforms.probe_facts",
+    "Evidence": "confbag.backends.platforms.evidence",
     "Platform": "confbag.backends.platforms.platform",
+    "Software": "confbag.backends.platforms.probe_facts",
     "Registry": "confbag.backends.registry",
     "Rejection": "confbag.backends.rejection",
     "NativeOp": "confbag.backends.requires",

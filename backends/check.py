@@ -18,12 +18,17 @@ from confbag.provenance import AUTO
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a choice is made in: the bag, the platform, every fact and decision so far, and what rules have filled."""
+    """What a choice is made in: the bag, the platform, every fact and decision so far, and what rules have filled.
+
+    layer: for which of the op's layers, where they are decided one by one; counted: whether it is a number.
+    """
 
     bag: Bag
     platform: Platform
     facts: Mapping[str, Any]
     filled: Mapping[str, tuple[Any, str, str]] = field(default_factory=dict)
+    layer: str | None = None
+    counted: bool = True
 
     def origin(self, field: str) -> str | None:
         """Who set the value that a fact rests on: a source or a rule; None for the platform's facts and defaults."""
@@ -41,6 +46,7 @@ _RESTS_ON = {
     "memory.paged_asked": "memory.page_size",
     "spec.active": "spec.algorithm",
     "spec.branches": "spec.topk",
+    "model.heads_per_rank": "parallel.tp_size",
     "model.kv_heads_per_rank": "parallel.tp_size",
     "model.absorbed_mla": "model.architecture",
 }
@@ -89,7 +95,7 @@ def assumed(row: Implementation, phase: str | None, situation: Situation) -> Ite
         yield "model.head_dim"
     if row.requires.dtypes and situation.facts["model.dtype"] is None:
         yield "model.dtype"
-    if platform.native_ops is None:
+    if platform.native_ops is None or "native_ops" in platform.assumed:
         for native in row.requires.native_ops:
             yield f"native op {native.name}"
 
@@ -137,13 +143,17 @@ def _reasons(op: Op, row: Implementation, phase: str | None, situation: Situatio
         present = {text.partition("(")[0].partition(".")[0].strip() for text in platform.native_ops}
         for native in requires.native_ops:
             if native.name not in present:
-                yield no("op-missing", native.name, native.schema, "not there", _library_hint(row))
+                yield no("op-missing", native.name, native.schema, "not there", _library_hint(row, platform))
     if requires.known_issue:
         yield no("known-issue", "implementation", "no known issue", requires.known_issue)
 
 
 def _needs(row: Implementation, phase: str | None, situation: Situation) -> Iterator[Rejection]:
-    facts = {**situation.facts, "phase": phase} if row.requires.needs else situation.facts
+    if not row.requires.needs:
+        return
+    facts = situation.facts
+    if "phase" not in facts or facts["phase"] != phase:
+        facts = {**facts, "phase": phase}
     for need in row.requires.needs:
         if not need.met(facts):
             yield Rejection(
@@ -176,8 +186,9 @@ def _phase_hint(row: Implementation, phase: str) -> str | None:
     return f"name {other} for {phase}" if other else None
 
 
-def _library_hint(row: Implementation) -> str | None:
-    return f"install a newer {row.requires.library}" if row.requires.library else None
+def _library_hint(row: Implementation, platform: Platform) -> str | None:
+    where = platform.arch or platform.device
+    return f"install a build of {row.requires.library} that has it on {where}" if row.requires.library else None
 
 
 def _nearest(size: int, sizes: Iterable[int]) -> int:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from confbag.backends.asked import PIN, PREFER, REFERENCE_ONLY, Named, named, preferred, reference_asked
 from confbag.backends.check import Situation, best_reasons, runs
 from confbag.backends.op import Implementation, Op
 from confbag.backends.registry import Registry
 from confbag.backends.rejection import Rejection
 from confbag.backends.rules import Rule
-from confbag.provenance import AUTO
 
-PIN = "exec.kernels.pin"
-PREFER = "exec.kernels.prefer"
-REFERENCE_ONLY = "exec.kernels.reference_only"
 FALLBACK = "exec.kernels.fallback"
 FALLEN = "fallback"
 """What decided when only the reference was left."""
@@ -32,33 +29,24 @@ class Decision:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A provider that somebody named, the key that names it, and whether the key names it for every phase."""
-
-    provider: str
-    key: str
-    shared: bool
-
-
 def choose(op: Op, phase: str | None, situation: Situation, registry: Registry) -> Decision:
     """The six steps: what was named, reference_only, prefer, rules, priority, the reference."""
-    asked = named(op, phase, situation, registry)
-    if asked is not None:
-        return _by_name(op, phase, situation, registry, asked)
+    name = named(op, phase, situation, registry)
+    if name is not None:
+        return _by_name(op, phase, situation, registry, name)
     providers = registry.providers(op.name)
-    if situation.facts[REFERENCE_ONLY]:
+    if reference_asked(op, phase, situation):
         return _only(
             op,
             phase,
             situation,
-            providers.get(op.reference, []),
-            op.reference,
+            [row for reference in op.references for row in providers.get(reference, [])],
+            op.references[0],
             REFERENCE_ONLY,
             "only references may run",
         )
-    for provider in situation.facts[PREFER]:
-        row = _first(op, phase, situation, providers.get(provider, []))
+    for wanted in preferred(op, phase, situation, registry):
+        row = _first(op, phase, situation, providers.get(wanted, []))
         if row is not None:
             return Decision(row, "prefer", f"the first of {PREFER} that can run")
     proposed: list[str] = []
@@ -75,27 +63,11 @@ def choose(op: Op, phase: str | None, situation: Situation, registry: Registry) 
         if row is not None:
             return Decision(row, rule.name, rule.why, warnings=_slow(row))
         proposed.append(provider)
-    for row in sorted(registry.rows(op.name), key=lambda row: (-row.priority, row.provider, row.variant or "")):
-        if row.priority > 0:
-            if runs(op, row, phase, situation):
-                return Decision(row, "priority", f"the highest priority ({row.priority}) that can run here")
-            proposed.append(row.provider)
+    for row in registry.by_priority(op.name):
+        if runs(op, row, phase, situation):
+            return Decision(row, "priority", f"the highest priority ({row.priority}) that can run here")
+        proposed.append(row.provider)
     return _fall_back(op, phase, situation, registry, [rule for rule in rules if rule.fallback], proposed)
-
-
-def named(op: Op, phase: str | None, situation: Situation, registry: Registry) -> Named | None:
-    """The provider that a setting or a pin names for this op and phase; None when nobody named one."""
-    keys = op.settings.get(phase, ())
-    for place, key in enumerate(keys):
-        value = situation.facts[key]
-        if value != AUTO:
-            shared = place > 0 and len(op.phases) > 1
-            return Named(registry.aliases(op.name).get(value, value), key, shared)
-    pins: dict[str, str] = dict(situation.facts[PIN])
-    for slot, everywhere in ((f"{op.name}@{phase}", False), (op.name, bool(op.phases))):
-        if slot in pins:
-            return Named(registry.aliases(op.name).get(pins[slot], pins[slot]), PIN, everywhere)
-    return None
 
 
 def proposal(rule: Rule, op: Op, situation: Situation) -> str | None:
@@ -195,7 +167,8 @@ def _last_resorts(op: Op, situation: Situation, rules: Sequence[Rule]) -> Iterat
             yield provider, rule.name, rule.why, rule.first_class
     first_class = situation.platform.device in op.reference_on
     why = f"first class on {situation.platform.device}" if first_class else "no other implementation can run here"
-    yield op.reference, "first-class-reference" if first_class else FALLEN, why, first_class
+    for reference in op.references:
+        yield reference, "first-class-reference" if first_class else FALLEN, why, first_class
 
 
 def _faults(

@@ -7,6 +7,7 @@ A condition is a mapping whose entries must all hold. The key names a fact; the 
     spec.branches: {max: 1}            at most (min: at least)
     platform.toolkit.cuda: {version: ">=12.3"}
     model.architecture: {not: [A, B]}  none of
+    memory.page_size: {multiple: 16}   a multiple of
     model.sliding_window: {set: true}  known at all
     platform.features: {has: amx}      holds the member
     any: [{...}, {...}]                at least one of these conditions
@@ -27,7 +28,7 @@ from confbag.errors import RegistrationError
 
 Facts = Mapping[str, Any]
 
-_TESTS = ("min", "max", "version", "not", "set", "has")
+_TESTS = ("min", "max", "multiple", "version", "not", "set", "has")
 _GROUPS = ("any", "none")
 
 
@@ -37,6 +38,8 @@ class Condition:
     __slots__ = ("_groups", "_tests", "data")
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, where: str = "condition") -> None:
+        if not isinstance(data or {}, Mapping) or not all(isinstance(fact, str) for fact in data or {}):
+            raise RegistrationError(f"{where}: expected a mapping of facts to what they must be")
         self.data: Mapping[str, Any] = dict(data or {})
         self._tests: tuple[tuple[str, Any], ...] = tuple(
             (fact, _compile(test, f"{where}: {fact}")) for fact, test in self.data.items() if fact not in _GROUPS
@@ -74,6 +77,15 @@ class Condition:
             for member in members:
                 yield from member.facts_named()
 
+    def values_named(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """Every fact that is held against values, with those values."""
+        for fact, (kind, operand) in self._tests:
+            if kind in ("in", "not"):
+                yield fact, operand
+        for _, members in self._groups:
+            for member in members:
+                yield from member.values_named()
+
     def __bool__(self) -> bool:
         return bool(self.data)
 
@@ -108,6 +120,8 @@ def _compile(test: Any, where: str) -> Any:
         kind, operand = next(iter(test.items()))
         if kind in ("min", "max") and (isinstance(operand, bool) or not isinstance(operand, (int, float))):
             raise RegistrationError(f"{where}: `{kind}` takes a number, got {operand!r}")
+        if kind == "multiple" and (isinstance(operand, bool) or not isinstance(operand, int) or operand < 1):
+            raise RegistrationError(f"{where}: `multiple` takes a positive integer, got {operand!r}")
         if kind == "version":
             _check_specifier(operand, where)
         if kind == "not":
@@ -144,11 +158,13 @@ def passes(test: tuple[str, Any], actual: Any) -> bool:
     if actual is None:
         return False
     if kind == "has":
-        return operand in actual
+        return bool(isinstance(actual, (frozenset, set, tuple, list)) and operand in actual)
     if kind == "version":
         return version_matches(str(operand), str(actual))
     if isinstance(actual, bool) or not isinstance(actual, (int, float)):
         return False
+    if kind == "multiple":
+        return bool(actual % operand == 0)
     return bool(actual >= operand) if kind == "min" else bool(actual <= operand)
 
 
@@ -164,6 +180,7 @@ def words(test: tuple[str, Any]) -> str:
         "version": str(operand),
         "min": f"at least {operand}",
         "max": f"at most {operand}",
+        "multiple": f"a multiple of {operand}",
     }[kind]
 
 

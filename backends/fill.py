@@ -46,12 +46,14 @@ class Ledger:
 
 
 def by_rules(ledger: Ledger, fills: Sequence[Fill], op: str | None) -> None:
-    """Apply the fills that belong after an op (None: before any)."""
+    """Apply the fills that belong after an op (None: before any); what they say of another engine's keys is left."""
     for fill in fills:
-        if fill.after != op or not fill.when.holds(ledger.facts):
+        if not fill.when.holds(ledger.facts):
             continue
         acted = not fill.set
         for key in fill.set:
+            if key not in ledger.facts:
+                continue
             value = fill.value(key, ledger.facts)
             if ledger.facts[key] == AUTO:
                 ledger.fill(key, value, fill.name, fill.why)
@@ -82,11 +84,15 @@ def _refused(ledger: Ledger, fill: Fill, key: str, value: Any, op: str | None) -
 
 
 def by_decisions(
-    ledger: Ledger, op: Op, decisions: Mapping[str | None, Decision], followed: Mapping[str | None, str | None]
+    ledger: Ledger,
+    op: Op,
+    decisions: Mapping[str | None, Decision],
+    followed: Mapping[str | None, str | None],
+    rows: Sequence[Implementation],
 ) -> None:
     """Write what was decided for an op into the settings that name its providers.
 
-    followed: for a phase that is not used, the provider that it would follow.
+    followed: for a phase that is not used, the provider that it would follow. rows: all that were chosen.
     """
     shared = [key for keys in op.settings.values() for key in keys[1:]]
     for phase, keys in op.settings.items():
@@ -106,12 +112,12 @@ def by_decisions(
     for key in dict.fromkeys(shared):
         if last is not None and last.row is not None:
             _name(ledger, key, last.row.provider, last.rule or "", last.why)
-    levels = [decision.row.graph for decision in decisions.values() if decision.row is not None]
-    ledger.facts[f"{op.name}.graph"] = min(levels, key=GRAPH.index, default=ALWAYS)
+    ledger.facts[f"{op.name}.graph"] = min((row.graph for row in rows), key=GRAPH.index, default=ALWAYS)
 
 
 def _name(ledger: Ledger, key: str, provider: str, rule: str, why: str) -> None:
-    if ledger.facts[key] == AUTO:
+    # A key without a value names nobody either; one that was emptied on purpose stays empty.
+    if ledger.facts[key] == AUTO or (ledger.facts[key] is None and not ledger.bag.is_set(key)):
         ledger.fill(key, provider, rule, why)
 
 

@@ -19,6 +19,8 @@ from confbag.suggest import nearest
 
 if TYPE_CHECKING:
     from confbag.backends.binding.bound import Ops
+    from confbag.backends.diff import Diff
+    from confbag.backends.lock import Lock
 
 NOT_COVERED = (
     "collectives (NCCL, RCCL, HCCL), beyond the environment above",
@@ -29,11 +31,12 @@ NOT_COVERED = (
 
 @dataclass(frozen=True, eq=False)
 class Binding:
-    """What was decided for one op, or for one phase of it.
+    """What was decided for one op, for one phase of it, or for those of its layers that were decided alike.
 
     provider, variant, target, rule: None where the op is not used or nothing can run. rule: `setting`, `pin`, `prefer`,
     `priority`, `fallback` or a rule's name. why: the end of a sentence for people. skipped_because: why the op is not
-    used.
+    used. layers: the names of the layers, where the op declares them and they are known. part: how the slot spells
+    them; None where they are all of the op's.
     """
 
     op: str
@@ -44,6 +47,8 @@ class Binding:
     target: str | None = None
     rule: str | None = None
     why: str | None = None
+    layers: tuple[str, ...] | None = None
+    part: str | None = None
     implementation: Implementation | None = None
     assumed: tuple[str, ...] = ()
     skipped_because: str | None = None
@@ -51,8 +56,9 @@ class Binding:
 
     @property
     def slot(self) -> str:
-        """`op`, or `op@phase`."""
-        return self.op if self.phase is None else f"{self.op}@{self.phase}"
+        """`op`, or `op@phase`; with `/layers` where other layers were decided otherwise. A pin may be written so."""
+        place = self.op if self.phase is None else f"{self.op}@{self.phase}"
+        return place if self.part is None else f"{place}/{self.part}"
 
     @cached_property
     def rejected(self) -> tuple[Rejection, ...]:
@@ -100,12 +106,17 @@ class Plan:
             raise PlanError("nothing satisfies this plan:\n" + "\n".join(lines), self.faults)
 
     def __getitem__(self, slot: str) -> Binding:
-        """The binding of `op` or `op@phase`. KeyError names the nearest; an op with phases needs its phase."""
+        """The binding of `op` or `op@phase`, and of a layer of it after a slash. KeyError names the nearest; an op with
+        phases needs its phase, and one whose layers differ a layer."""
+        place, _, layer = slot.partition("/")
         for binding in self.bindings:
-            if binding.slot == slot:
+            held = layer and binding.layers is not None and layer in binding.layers
+            if binding.slot == slot or (held and binding.slot.partition("/")[0] == place):
                 return binding
         slots = [binding.slot for binding in self.bindings]
-        phases = [candidate for candidate in slots if candidate.partition("@")[0] == slot]
+        phases = [
+            candidate for candidate in slots if slot in (candidate.partition("@")[0], candidate.partition("/")[0])
+        ]
         hint = f"write {' or '.join(phases)}" if phases else f"did you mean {nearest(slot, slots) or ', '.join(slots)}?"
         raise KeyError(f"the plan has no {slot!r}; {hint}")
 
@@ -142,6 +153,7 @@ class Plan:
                     b.variant,
                     b.target,
                     [n.schema for n in b.implementation.requires.native_ops],
+                    *([] if b.part is None else [list(b.layers or ())]),
                 ]
                 for b in sorted(self.bindings, key=lambda binding: binding.slot)
                 if b.implementation is not None
@@ -155,6 +167,12 @@ class Plan:
         from confbag.backends.render.json import plan_dict
 
         return plan_dict(self, all=all)
+
+    def diff(self, other: Plan | Lock) -> Diff:
+        """What this plan (a) and another one, or a lock (b), decide differently, and why."""
+        from confbag.backends.diff import diff
+
+        return diff(self, other)
 
     def bind(self, ops: Sequence[str] | None = None, set_environment: bool = True) -> Ops:
         """Load libraries, verify schemas and signatures, and return an object whose attributes are the implementations.

@@ -8,8 +8,9 @@ from typing import Any
 
 from confbag.backends import fill, names
 from confbag.backends.check import Situation, assumed, best_reasons
-from confbag.backends.choose import Decision, choose, proposal
+from confbag.backends.choose import Decision, proposal
 from confbag.backends.facts import gather
+from confbag.backends.layering import Part, common, decide, shared
 from confbag.backends.op import Op
 from confbag.backends.plan import Binding, Plan
 from confbag.backends.platforms.arch import normalise
@@ -37,7 +38,7 @@ def make_plan(bag: Bag, platform: Platform | None = None, *, registry: Registry 
         raise ConfigError(wrong)
     if platform is None:
         # An accelerator in the machine is no reason against a bag that asks for its CPU.
-        platform = Platform.cpu() if bag["device.kind"] == "cpu" else Platform.this()
+        platform = Platform.cpu() if bag["device.kind"] == "cpu" else Platform.this(registry.probes)
     return _Run(bag, platform, registry).plan()
 
 
@@ -58,15 +59,16 @@ class _Run:
     def plan(self) -> Plan:
         ledger, registry = self.ledger, self.registry
         ledger.warnings += self.platform.notes
-        ledger.warnings += [
-            f"plug-in {f.name} ({f.distribution}) FAILED and is left out: {f.error}" for f in registry.failures
-        ]
+        ledger.warnings += map(str, registry.failures)
         ledger.warnings += names.old(self.bag.values(), registry)
+        renamed = names.renamed(self.bag.values(), registry)
+        for key, new in renamed.items():
+            ledger.fill(key, new, names.RENAMED, f"{self.bag[key]} is an old name of it")
         ledger.faults += _wrong_device(self.bag, self.platform)
-        fill.by_rules(ledger, registry.fills, None)
+        fill.by_rules(ledger, registry.fills_after(None, self.platform.device), None)
         for op in registry.ops.values():
             self._decide(op)
-            fill.by_rules(ledger, registry.fills, op.name)
+            fill.by_rules(ledger, registry.fills_after(op.name, self.platform.device), op.name)
         ledger.warnings += self._untraced()
         return Plan(
             asked=self.bag,
@@ -76,14 +78,14 @@ class _Run:
             faults=tuple(ledger.faults),
             environment=dict(sorted(ledger.environment.items())),
             warnings=tuple(dict.fromkeys(ledger.warnings)),
-            resolved=None if ledger.faults else self.bag.resolve(ledger.filled),
+            resolved=None if ledger.faults else self.bag.resolve(ledger.filled, renamed),
             filled=dict(ledger.filled),
         )
 
     def _decide(self, op: Op) -> None:
         """Choose for every used phase of one op, and write down what follows from it."""
         ledger = self.ledger
-        decisions: dict[str | None, Decision] = {}
+        decided: dict[str | None, list[Part]] = {}
         followed: dict[str | None, str | None] = {}
         for phase in op.slots:
             reason = _unused(op, phase, ledger.facts)
@@ -92,19 +94,20 @@ class _Run:
                 if not op.applies or op.applies.holds(ledger.facts):
                     followed[phase] = self._followed(op, phase)
                 continue
-            situation = Situation(self.bag, self.platform, dict(ledger.facts), dict(ledger.filled))
-            decision = choose(op, phase, situation, self.registry)
-            decisions[phase] = decision
-            ledger.faults += [fault for fault in decision.faults if not self._said(fault, op)]
-            ledger.warnings += decision.warnings
-            if decision.row is not None and phase is not None:
-                ledger.facts[f"{op.name}@{phase}"] = decision.row.provider
-            elif decision.row is not None:
-                ledger.facts[op.name] = decision.row.provider
-            self.bindings.append(self._binding(op, phase, decision, situation))
-        if decisions:
-            fill.by_decisions(ledger, op, decisions, followed)
-            fill.page_size(ledger, op, [decision.row for decision in decisions.values() if decision.row is not None])
+            facts = {**ledger.facts, "phase": phase}
+            situation = Situation(self.bag, self.platform, facts, dict(ledger.filled))
+            decided[phase] = decide(op, phase, situation, self.registry, decided)
+            for part in decided[phase]:
+                ledger.faults += [fault for fault in part.decision.faults if not self._said(fault, op)]
+                ledger.warnings += part.decision.warnings
+                self.bindings.append(self._binding(op, phase, part))
+            provider = shared(decided[phase])
+            if provider is not None:
+                ledger.facts[op.name if phase is None else f"{op.name}@{phase}"] = provider
+        if decided:
+            rows = [part.decision.row for parts in decided.values() for part in parts if part.decision.row is not None]
+            fill.by_decisions(ledger, op, {phase: common(parts) for phase, parts in decided.items()}, followed, rows)
+            fill.page_size(ledger, op, rows)
 
     def _said(self, fault: Rejection, op: Op) -> bool:
         """Whether an earlier phase has this fault: the same reason, or any against a provider named once for all."""
@@ -125,11 +128,14 @@ class _Run:
                 return proposal(rule, op, Situation(self.bag, self.platform, self.ledger.facts, self.ledger.filled))
         return None
 
-    def _binding(self, op: Op, phase: str | None, decision: Decision, situation: Situation) -> Binding:
+    def _binding(self, op: Op, phase: str | None, part: Part) -> Binding:
+        decision, situation = part.decision, part.situation
         row = decision.row
         return Binding(
             op=op.name,
             phase=phase,
+            layers=part.layers,
+            part=part.part,
             used=True,
             provider=None if row is None else row.provider,
             variant=None if row is None else row.variant,

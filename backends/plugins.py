@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import lru_cache
+from typing import Any
 
 from confbag.backends.registry import PluginFailure, Registry
 from confbag.errors import PluginError
+from confbag.sources import plugins as settings
 from confbag.sources.entry_points import EntryPoint, entry_points
+from confbag.sources.plugin_trial import LOADING, NAMED, aside, lock, refusals, said
+from confbag.sources.plugin_trial import named as named_plugins
 
 GROUP = "confbag.backends"
 OURS = "confbag"
-NAMED = "CONFBAG_PLUGINS"
 
 
 def installed() -> Registry:
@@ -21,10 +25,12 @@ def installed() -> Registry:
 
     CONFBAG_PLUGINS names plug-ins, separated by commas: only those are loaded, and one that is missing or fails raises
     PluginError. Without it every installed plug-in is loaded, and one that fails is kept in `registry.failures`, which
-    every plan shows.
+    every plan shows. A plug-in is loaded in a child process first, once for each state of its files, so that one that
+    hangs or ends its process fails like any other.
     """
-    named = os.environ.get(NAMED)
-    return _installed(None if named is None else tuple(filter(None, (name.strip() for name in named.split(",")))))
+    with lock:
+        # Never kept while a plug-in is loaded: what it is told then is not what others are told afterwards.
+        return load(named_plugins()) if LOADING in os.environ else _installed(named_plugins())
 
 
 @lru_cache(maxsize=4)
@@ -35,23 +41,37 @@ def _installed(named: tuple[str, ...] | None) -> Registry:
 def load(named: Sequence[str] | None = None) -> Registry:
     """A fresh registry from the installed entry points; `named` as in CONFBAG_PLUGINS."""
     ours, vendors, clashes = _sorted_out(entry_points(GROUP))
-    missing = [name for name in named or () if name != OURS and name not in vendors]
+    with_settings = {point.name for point in entry_points(settings.GROUP)}
+    missing = [name for name in named or () if name not in {OURS, *vendors, *with_settings}]
     if missing:
-        known = ", ".join(sorted({OURS, *vendors}))
+        known = ", ".join(sorted({OURS, *vendors, *with_settings}))
         raise PluginError(f"{NAMED} names {', '.join(missing)}, which is not installed; installed are {known}")
     registry = Registry()
-    _load_one(registry, ours, fatal=True)
-    for name, point in vendors.items():
-        if named is None or name in named:
-            _load_one(registry, point, fatal=named is not None)
+    _load_one(registry, ours, None, fatal=True)
+    if LOADING in os.environ:  # a plug-in asks for the registry while it is loaded: loading it for that would not end
+        return registry
+    chosen = [point for name, point in vendors.items() if named is None or name in named]
+    refused = refusals(chosen, f"{__name__}:attempt", afresh=named is not None)
+    for point in chosen:
+        _load_one(registry, point, refused.get(point), fatal=named is not None)
+    for point, why in settings.failed():
+        _failed(registry, point, f"its settings: {why}", fatal=named is not None)
     for point in clashes:
         if named is not None and point.name in named:
             raise PluginError(f"{NAMED} names {point.name}, which two installed distributions declare; uninstall one")
         other = vendors[point.name].distribution if point.name in vendors else OURS
-        registry.failures.append(
-            PluginFailure(point.name, point.distribution, f"{other} declares a plug-in of this name too")
-        )
+        _failed(registry, point, f"{other} declares a plug-in of this name too", fatal=False)
     return registry
+
+
+def attempt(register: Callable[[Registry], Any], name: str) -> None:
+    """What a child does to try a plug-in: register it beside ours."""
+    ours, _, _ = _sorted_out(entry_points(GROUP))
+    registry = Registry()
+    _load_one(registry, ours, None, fatal=True)
+    registry._plugin = name
+    register(registry)
+    registry.check()
 
 
 def _sorted_out(points: Sequence[EntryPoint]) -> tuple[EntryPoint, dict[str, EntryPoint], list[EntryPoint]]:
@@ -71,20 +91,32 @@ def _sorted_out(points: Sequence[EntryPoint]) -> tuple[EntryPoint, dict[str, Ent
     return ours, vendors, clashes
 
 
-def _load_one(registry: Registry, point: EntryPoint, *, fatal: bool) -> None:
+def _load_one(registry: Registry, point: EntryPoint, refused: str | None, *, fatal: bool) -> None:
+    """Let one plug-in register; refused: why it must not even be loaded."""
+    if refused is not None:
+        _failed(registry, point, refused, fatal=fatal)
+        return
     before = _contents(registry)
     registry._plugin = None if point.name == OURS else point.name
     try:
-        point.load()(registry)
+        with nullcontext() if registry._plugin is None else aside():
+            point.load()(registry)
         registry.check()
-    except Exception as error:
-        why = f"{type(error).__name__}: {error}"
-        if fatal:
-            raise PluginError(f"plug-in {point.name} ({point.distribution}) cannot be loaded: {why}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # other people's code: SystemExit too
         _restore(registry, before)
-        registry.failures.append(PluginFailure(point.name, point.distribution, why))
+        _failed(registry, point, said(error), fatal=fatal, cause=error)
     finally:
         registry._plugin = None
+
+
+def _failed(
+    registry: Registry, point: EntryPoint, why: str, *, fatal: bool, cause: BaseException | None = None
+) -> None:
+    if fatal:
+        raise PluginError(f"plug-in {point.name} ({point.distribution}) cannot be loaded: {why}") from cause
+    registry.failures.append(PluginFailure(point.name, point.distribution, why))
 
 
 def _contents(registry: Registry) -> dict[str, object]:

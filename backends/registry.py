@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from confbag.backends import catalogue
 from confbag.backends.conditions import Condition
+from confbag.backends.contradictions import place, refuse
 from confbag.backends.libraries import Library
 from confbag.backends.op import Implementation, Op, Target, build
 from confbag.backends.platforms.platform import Platform
 from confbag.backends.rules import Fill, Rule
 from confbag.errors import RegistrationError
 from confbag.suggest import nearest
+
+if TYPE_CHECKING:
+    from confbag.backends.platforms.probe_facts import Look
+
+_T = TypeVar("_T")
 
 DEVICES = ("cuda", "hip", "npu", "xpu", "musa", "mps", "cpu")
 
@@ -27,6 +33,9 @@ class PluginFailure:
     name: str
     distribution: str
     error: str
+
+    def __str__(self) -> str:
+        return f"plug-in {self.name} ({self.distribution}) FAILED and is left out: {self.error}"
 
 
 class Registry:
@@ -40,13 +49,16 @@ class Registry:
         self.rules: list[Rule] = []
         self.fills: list[Fill] = []
         self.named: dict[str, Condition] = {}
+        self.named_at: dict[str, str] = {}
         self.libraries: dict[str, Library] = {}
         self.platforms: dict[str, Platform] = {}
         self.devices: list[str] = list(DEVICES)
         self.failures: list[PluginFailure] = []
+        self.probes: dict[str, Look] = {}
         self._rows: dict[str, list[Implementation]] = {}
         self._plugin: str | None = None
-        self._checked = False
+        self._checked: tuple[int, ...] | None = None
+        self._tables: dict[tuple[str, ...], Any] = {}
 
     # What a plug-in calls
 
@@ -59,50 +71,54 @@ class Registry:
             )
         self.ops[op.name] = op
         self._rows[op.name] = list(op.implementations)
-        self._checked = False
+        self._changed()
         return op
 
     def implement(self, op: str, provider: str, target: Target, **row: Any) -> Implementation:
         """Add an implementation to a registered op; the fields are those of `Op.implement`."""
-        made = build(self._op(op), provider, target, **row)
+        made = build(self._op(op, row.get("source")), provider, target, **row)
         if made.replaces is not None:
             kept = [other for other in self._rows[op] if made.replaces not in (other.provider, other.name)]
             if len(kept) == len(self._rows[op]):
-                raise RegistrationError(f"{op}, {provider}: it replaces {made.replaces!r}, which is not there")
+                known = ", ".join(other.name for other in kept)
+                raise RegistrationError(
+                    f"{place(made)}: it replaces {made.replaces!r}, which is not there; {op} has {known}"
+                )
             self._rows[op] = kept
         self._rows[op].append(made)
-        self._checked = False
+        self._changed()
         return made
 
     def catalogue(self, path: str | Path) -> None:
-        """Add the rows, facts, rules and fills of a catalogue file; a contradiction names file and row."""
+        """Add the libraries, rows, facts, rules and fills of a catalogue file; a contradiction names file and row."""
         where = path if isinstance(path, str) else path.name
-        data = catalogue.read(path)
-        unknown = set(data) - {"op", "engine", "rows", "facts", "choose", "fill"}
-        if unknown:
-            raise RegistrationError(f"{where}: unknown section {', '.join(sorted(unknown))}")
-        if "rows" in data:
-            for provider, target, fields in catalogue.rows(data, where):
-                self.implement(data.get("op", ""), provider, target, **fields)
+        data = catalogue.sections(path, where)
+        for number, library in enumerate(data.get("libraries", ()), 1):
+            self.library(Library.of(library, f"{where}: library {number}"))
+        for provider, target, fields in catalogue.rows(data, where):
+            self.implement(data["op"], provider, target, **fields)
         for name, condition in data.get("facts", {}).items():
-            self.fact(name, condition)
+            self.fact(name, condition, where=f"{where}: fact {name}")
         for number, rule in enumerate(data.get("choose", ()), 1):
             self.rules.append(Rule.of(rule, f"{where}: rule {number}", self._plugin))
         for number, fill in enumerate(data.get("fill", ()), 1):
             self.fills.append(Fill.of(fill, f"{where}: fill {number}", self._plugin))
-        self._checked = False
+        self._changed()
 
-    def fact(self, name: str, condition: Mapping[str, Any]) -> None:
+    def fact(self, name: str, condition: Mapping[str, Any], *, where: str = "") -> None:
         """Give a condition a name that other conditions may read."""
+        where = where or f"fact {name}"
         if name in self.named:
-            raise RegistrationError(f"fact {name!r} is registered twice")
-        self.named[name] = Condition(condition, where=f"fact {name}")
+            raise RegistrationError(f"{where} is registered twice")
+        self.named[name] = Condition(condition, where=where)
+        self.named_at[name] = where
+        self._changed()
 
     def rule(self, name: str, op: str, **data: Any) -> Rule:
-        """Add one rule; a plug-in's rules go before ours on the devices that it added."""
+        """Add one rule; a plug-in's rules go before ours on the devices that their conditions name."""
         made = Rule.of({"name": name, "op": op, **data}, f"rule {name}", self._plugin)
         self.rules.append(made)
-        self._checked = False
+        self._changed()
         return made
 
     def library(self, library: Library) -> Library:
@@ -110,6 +126,7 @@ class Registry:
         if library.name in self.libraries:
             raise RegistrationError(f"library {library.name!r} is registered twice")
         self.libraries[library.name] = library
+        self._changed()
         return library
 
     def device(self, kind: str) -> None:
@@ -124,127 +141,142 @@ class Registry:
         self.device(platform.device)
         self.platforms[name] = platform
 
+    def probe(self, device: str, look: Look) -> None:
+        """Let `look(evidence, software)` find a device kind of its own on this machine; None when it is not there.
+
+        It is asked whenever this machine is probed: it reads through the evidence, and what only a loaded library can
+        tell it asks for in a child, by `evidence.ask`. What it raises becomes a note of the platform.
+        """
+        if device in DEVICES or device in self.probes:
+            raise RegistrationError(f"probe of {device}: {device} is probed already")
+        if not callable(look):
+            raise RegistrationError(f"probe of {device}: {look!r} is no function of the evidence and the software")
+        self.device(device)
+        self.probes[device] = look
+
     # What the planner reads
 
     def rows(self, op: str) -> Sequence[Implementation]:
         """Every implementation of an op, in order of registration."""
         return self._rows[op]
 
-    def providers(self, op: str) -> dict[str, list[Implementation]]:
+    def providers(self, op: str) -> Mapping[str, Sequence[Implementation]]:
         """Provider -> its variants, in an order that does not depend on registration."""
-        ordered = sorted(self._rows[op], key=lambda row: (row.provider, row.variant or ""))
-        return {provider: list(rows) for provider, rows in itertools.groupby(ordered, key=lambda row: row.provider)}
 
-    def aliases(self, op: str) -> dict[str, str]:
+        def make() -> dict[str, list[Implementation]]:
+            ordered = sorted(self._rows[op], key=lambda row: (row.provider, row.variant or ""))
+            return {name: list(rows) for name, rows in itertools.groupby(ordered, key=lambda row: row.provider)}
+
+        return self._table(make, "providers", op)
+
+    def everyone(self) -> frozenset[str]:
+        """Every provider of any op."""
+        return self._table(lambda: frozenset(row.provider for rows in self._rows.values() for row in rows), "everyone")
+
+    def aliases(self, op: str) -> Mapping[str, str]:
         """Old name -> the provider to write instead."""
-        return {alias: row.provider for row in self._rows[op] for alias in row.aliases}
+        return self._table(
+            lambda: {alias: row.provider for row in self._rows[op] for alias in row.aliases}, "aliases", op
+        )
+
+    def answering(self, op: str) -> frozenset[str]:
+        """Every name, old ones included, that a provider of the op answers to."""
+        return self._table(lambda: frozenset({*self.providers(op), *self.aliases(op)}), "answering", op)
+
+    def by_priority(self, op: str) -> Sequence[Implementation]:
+        """The implementations that have a priority, the highest first."""
+
+        def make() -> list[Implementation]:
+            wanted = [row for row in self._rows[op] if row.priority > 0]
+            return sorted(wanted, key=lambda row: (-row.priority, row.provider, row.variant or ""))
+
+        return self._table(make, "priority", op)
 
     def components(self) -> tuple[str, ...]:
-        """The components that rules ask about by `component.NAME`."""
-        conditions = [rule.when for rule in self.rules] + [fill.when for fill in self.fills]
-        named = {fact for condition in conditions for fact in condition.facts_named()}
-        return tuple(sorted(fact.removeprefix("component.") for fact in named if fact.startswith("component.")))
+        """The components that conditions ask about by `component.NAME`."""
 
-    def rules_for(self, op: str, device: str) -> list[Rule]:
+        def make() -> tuple[str, ...]:
+            named = {fact for condition in self._conditions() for fact in condition.facts_named()}
+            return tuple(sorted(fact.removeprefix("component.") for fact in named if fact.startswith("component.")))
+
+        return self._table(make, "components")
+
+    def rules_for(self, op: str, device: str) -> Sequence[Rule]:
         """The rules of an op in order; on a device that a plug-in's rules name, those go first."""
-        rules = [rule for rule in self.rules if rule.op == op]
-        own = [rule for rule in rules if rule.plugin is not None and _names_device(rule, device)]
-        return own + [rule for rule in rules if not any(rule is other for other in own)]
+        return self._table(
+            lambda: _own_first([rule for rule in self.rules if rule.op == op], device), "rules", op, device
+        )
+
+    def fills_after(self, op: str | None, device: str) -> Sequence[Fill]:
+        """The fills that belong after an op (None: before any), in the order of rules."""
+        return self._table(
+            lambda: _own_first([fill for fill in self.fills if fill.after == op], device), "fills", op or "", device
+        )
+
+    def _conditions(self) -> Iterator[Condition]:
+        for op in self.ops.values():
+            yield op.applies
+            yield from op.asks.values()
+            for row in self._rows[op.name]:
+                for need in row.requires.needs:
+                    yield from (need.condition, need.when)
+        yield from self.named.values()
+        yield from (rule.when for rule in self.rules)
+        yield from (fill.when for fill in self.fills)
+
+    def _table(self, make: Callable[[], _T], *key: str) -> _T:
+        """What is derived from what was registered, made once: a plan reads it many times."""
+        found = self._tables.get(key)
+        if found is None:
+            found = self._tables[key] = make()
+        made: _T = found
+        return made
+
+    def _changed(self) -> None:
+        self._checked = None
+        self._tables = {}
 
     def check(self) -> None:
-        """Refuse contradictions between rows: unknown devices, ties, overlapping variants, rules without a provider."""
-        if self._checked:
+        """Refuse contradictions: unknown names, ties, overlapping variants, rules without a provider."""
+        # Lists may have been appended to directly; what is derived from them is made anew then.
+        stamp = (len(self.rules), len(self.fills), len(self.named), *map(len, self._rows.values()))
+        if self._checked == stamp:
             return
-        for op, rows in self._rows.items():
-            for row in rows:
-                self._check_row(op, row)
-            for one, other in itertools.combinations(rows, 2):
-                _check_pair(op, one, other)
-        for rule in self.rules:
-            known = {row.provider for row in self._rows.get(rule.op, ())}
-            if rule.op in self.ops and rule.propose is not None and rule.propose not in known:
-                raise RegistrationError(
-                    f"rule {rule.name}: {rule.op} has no provider {rule.propose!r}; known:  {', '.join(sorted(known))}"
-                )
-        for fill in self.fills:
-            if fill.after is not None and fill.after not in self.ops:
-                raise RegistrationError(f"rule {fill.name}: unknown op {fill.after!r} in `after`")
-        self._checked = True
+        self._changed()
+        refuse(self)
+        for rows in self._rows.values():
+            rows[:] = [self._with_component(row) for row in rows]
+        self._tables = {}
+        self._checked = stamp
 
-    def _check_row(self, op: str, row: Implementation) -> None:
-        where = row.source or f"{op}, {row.name}"
-        for device in row.requires.device:
-            if device not in self.devices:
-                hint = nearest(device, self.devices)
-                raise RegistrationError(
-                    f"{where}: unknown device {device!r}; {f'write {hint}' if hint else 'register its platform first'}"
-                )
-        if row.requires.library is not None and row.requires.library not in self.libraries:
-            raise RegistrationError(
-                f"{where}: unknown library {row.requires.library!r}; register it with registry.library"
-            )
-        for phase, companion in row.companions.items():
-            if not any(other.provider == companion for other in self._rows[op]):
-                raise RegistrationError(f"{where}: unknown companion {companion!r} for {phase}")
+    def _with_component(self, row: Implementation) -> Implementation:
+        """The row with the component that its library comes from among its requirements."""
+        library = self.libraries.get(row.requires.library or "")
+        if library is None or library.component is None or library.component in row.requires.components:
+            return row
+        components = (*row.requires.components, library.component)
+        return replace(row, requires=replace(row.requires, components=components))
 
-    def _op(self, name: str) -> Op:
+    def _op(self, name: str, where: str | None) -> Op:
         found = self.ops.get(name)
         if found is None:
             hint = nearest(name, self.ops)
             raise RegistrationError(
-                f"unknown op {name!r}; {f'did you mean {hint}?' if hint else 'register it with registry.add first'}"
+                f"{f'{where}: ' if where else ''}unknown op {name!r}; "
+                + (f"did you mean {hint}?" if hint else "register it with registry.add first")
             )
         return found
 
 
-def _names_device(rule: Rule, device: str) -> bool:
+_Decides = TypeVar("_Decides", Rule, Fill)
+
+
+def _own_first(rules: Sequence[_Decides], device: str) -> list[_Decides]:
+    """The rules in order, but those first by which a plug-in decides on this device."""
+    own = [rule.plugin is not None and _names_device(rule, device) for rule in rules]
+    return [rule for first in (True, False) for rule, is_own in zip(rules, own, strict=True) if is_own is first]
+
+
+def _names_device(rule: Rule | Fill, device: str) -> bool:
     named = rule.when.data.get("platform.device")
     return named == device or (isinstance(named, (list, tuple)) and device in named)
-
-
-def _check_pair(op: str, one: Implementation, other: Implementation) -> None:
-    if one.provider == other.provider:
-        if one.variant == other.variant:
-            raise RegistrationError(
-                f"{op}, {one.name}: registered twice; a second one needs a variant, or replaces={one.provider!r}"
-            )
-        if not _apart(one, other):
-            raise RegistrationError(
-                f"{op}: the variants {one.name} and {other.name} can both be asked; let their requirements exclude it"
-            )
-    elif one.priority == other.priority > 0 and not _apart(one, other):
-        raise RegistrationError(
-            f"{op}: {one.name} and {other.name} have priority {one.priority} and can both be asked; make one higher"
-        )
-
-
-def _apart(one: Implementation, other: Implementation) -> bool:
-    """Whether no situation satisfies both: disjoint phases, or disjoint values of one fact."""
-    if one.phases and other.phases and not set(one.phases) & set(other.phases):
-        return True
-    mine, theirs = dict(_allowed(one)), dict(_allowed(other))
-    for fact in set(mine) & set(theirs):
-        (kind_a, a), (kind_b, b) = mine[fact], theirs[fact]
-        if kind_a == kind_b == "in" and not set(a) & set(b):
-            return True
-        if {kind_a, kind_b} == {"in", "not"}:
-            inside, outside = (a, b) if kind_a == "in" else (b, a)
-            if set(inside) <= set(outside):
-                return True
-    return False
-
-
-def _allowed(row: Implementation) -> Iterator[tuple[str, tuple[str, Sequence[Any]]]]:
-    if row.requires.device:
-        yield "platform.device", ("in", row.requires.device)
-    if row.requires.arch:
-        yield "platform.arch", ("in", row.requires.arch)
-    for need in row.requires.needs:
-        if need.when or (need.fact == "platform.device" and row.requires.device):
-            continue
-        if isinstance(need.test, Mapping):
-            if "not" in need.test:
-                operand = need.test["not"]
-                yield need.fact, ("not", operand if isinstance(operand, list) else [operand])
-        else:
-            yield need.fact, ("in", need.test if isinstance(need.test, (list, tuple)) else [need.test])

@@ -9,6 +9,7 @@ from typing import Any
 
 from confbag.backends.conditions import Condition, words
 from confbag.backends.rejection import CODES
+from confbag.backends.shapes import FLAG, SIZES, WORDS, Shape, described, is_text
 from confbag.errors import RegistrationError
 
 PHASES = ("prefill", "decode", "draft")
@@ -29,6 +30,8 @@ class NativeOp:
     dispatch_key: str = ""
 
     def __post_init__(self) -> None:
+        # One schema however it is broken into lines.
+        object.__setattr__(self, "schema", " ".join(self.schema.split()))
         if not _OP_NAME.match(self.schema):
             raise RegistrationError(
                 f"native op {self.schema!r}: expected a schema such as 'npu::compressor(Tensor x) -> Tensor'"
@@ -40,6 +43,9 @@ class NativeOp:
         match = _OP_NAME.match(self.schema)
         assert match is not None
         return match.group(1).partition(".")[0]
+
+    def __str__(self) -> str:
+        return f"{self.schema}, {self.dispatch_key} kernel" if self.dispatch_key else self.schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,8 @@ class Need:
     def __init__(
         self, fact: str, test: Any, code: str, *, when: Mapping[str, Any] | None = None, hint: str | None = None
     ) -> None:
+        if not is_text(fact):
+            raise RegistrationError(f"requirement on {fact!r}: write the fact's name")
         if code not in CODES:
             raise RegistrationError(f"requirement on {fact}: unknown code {code!r}; write one of {', '.join(CODES)}")
         self.fact = fact
@@ -102,6 +110,11 @@ class Need:
         return facts.get(self.fact) is None and not self._test.holds(facts) and self.when.holds(facts)
 
     @property
+    def condition(self) -> Condition:
+        """The test as a condition on its fact."""
+        return self._test
+
+    @property
     def required(self) -> Any:
         """What the fact must be, as plain data for a rejection."""
         if isinstance(self.test, Mapping):
@@ -118,6 +131,25 @@ def _many(value: Any) -> tuple[Any, ...]:
 
 def _words(value: str | Iterable[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
+
+
+_NAMES = Shape("a name or a sequence of names", WORDS.holds)
+_SHAPES = {
+    **dict.fromkeys(("device", "arch", "device_features", "components", "toolkit", "dtypes", "features"), _NAMES),
+    "head_sizes": Shape(
+        "a sequence of positive whole numbers", lambda value: not value or SIZES.holds(tuple(_iterated(value)))
+    ),
+    "any_page": FLAG,
+    "library": Shape("a library's name, or None", lambda value: value is None or is_text(value)),
+    "known_issue": Shape("a sentence, or None", lambda value: value is None or is_text(value)),
+    "native_ops": Shape("a sequence of NativeOp", lambda value: all(isinstance(o, NativeOp) for o in _iterated(value))),
+    "needs": Shape("a sequence of Need", lambda value: all(isinstance(one, Need) for one in _iterated(value))),
+}
+
+
+def _iterated(value: Any) -> Iterable[Any]:
+    """The members of a sequence; of anything else, itself, which then is no member."""
+    return value if isinstance(value, (list, tuple)) else (value,)
 
 
 @dataclass(frozen=True)
@@ -156,6 +188,10 @@ class Requires:
         from confbag.backends.platforms.arch import normalise
 
         put = object.__setattr__
+        for name, shape in _SHAPES.items():
+            value = getattr(self, name)
+            if not shape.holds(value):
+                raise RegistrationError(f"{name}: expected {shape.says}, got {described(value)}")
         for name in ("device", "device_features", "components", "toolkit", "dtypes", "features"):
             put(self, name, _words(getattr(self, name)))
         put(self, "arch", tuple(normalise(arch) for arch in _words(self.arch)))
@@ -164,11 +200,11 @@ class Requires:
         for name in ("page_sizes", "branching_page_sizes"):
             sizes = getattr(self, name)
             if sizes is not None:
-                put(self, name, tuple(sizes))
-                if not sizes or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
+                if not SIZES.holds(sizes):
                     raise RegistrationError(
-                        f"{name} {list(sizes)}: expected at least one positive integer, the default first"
+                        f"{name} {described(sizes)}: expected at least one positive integer, the default first"
                     )
+                put(self, name, tuple(sizes))
         if self.any_page and not self.page_sizes:
             raise RegistrationError("any_page: name the default size in page_sizes")
         put(self, "parsed_components", tuple(Specified.parse(text, "component") for text in self.components))

@@ -9,7 +9,27 @@ from typing import Any
 from confbag.backends.conditions import Condition
 from confbag.backends.rejection import CODES
 from confbag.backends.requires import PHASES
+from confbag.backends.shapes import FLAG, NAMED, SOME, TEXT, Shape, is_whole, shaped, texts
 from confbag.errors import RegistrationError
+
+_VARIABLES = Shape(
+    "a mapping of variable names to texts or whole numbers",
+    lambda value: NAMED.holds(value) and all(isinstance(one, str) or is_whole(one) for one in value.values()),
+)
+_RULE = {
+    **dict.fromkeys(("name", "op", "propose", "same_as", "why"), TEXT),
+    **dict.fromkeys(("only", "fallback", "first_class"), FLAG),
+    "phases": SOME,
+    "when": NAMED,
+}
+_FILL = {
+    **dict.fromkeys(("name", "after", "code", "why"), TEXT),
+    "force": FLAG,
+    "when": NAMED,
+    "set": NAMED,
+    "environment": _VARIABLES,
+}
+_COPY = {"value_of": TEXT, "otherwise": Shape("any value", lambda value: True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +54,21 @@ class Rule:
     first_class: bool = False
     why: str = ""
     plugin: str | None = None
+    source: str = ""
 
     @classmethod
     def of(cls, data: Mapping[str, Any], where: str, plugin: str | None = None) -> Rule:
         """A rule from its data; RegistrationError names what is wrong and where."""
-        fields = _fields(
-            data,
-            ("name", "op"),
-            ("when", "propose", "same_as", "phases", "only", "fallback", "first_class", "why"),
-            where,
-        )
+        fields = shaped(data, _RULE, where, needed=("name", "op"))
         if ("propose" in fields) == ("same_as" in fields):
             raise RegistrationError(f"{where}: a rule has either `propose: PROVIDER` or `same_as: PHASE`")
-        phases = tuple(fields.get("phases", ()))
+        phases = texts(fields.get("phases", ()))
         for phase in (*phases, *((fields["same_as"],) if "same_as" in fields else ())):
             if phase not in PHASES:
                 raise RegistrationError(f"{where}: unknown phase {phase!r}; write one of {', '.join(PHASES)}")
         fields["when"] = Condition(fields.get("when"), where=f"{where}: when")
         fields["phases"] = phases
-        return cls(**fields, plugin=plugin)
+        return cls(**fields, plugin=plugin, source=where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +88,24 @@ class Fill:
     code: str | None = None
     why: str = ""
     plugin: str | None = None
+    source: str = ""
 
     @classmethod
     def of(cls, data: Mapping[str, Any], where: str, plugin: str | None = None) -> Fill:
         """A fill from its data; RegistrationError names what is wrong and where."""
-        fields = _fields(data, ("name",), ("when", "after", "set", "environment", "force", "code", "why"), where)
+        fields = shaped(data, _FILL, where, needed=("name",))
         if fields.get("force") and fields.get("code") not in CODES:
             raise RegistrationError(
                 f"{where}: a rule with force names the code of its fault, one of {', '.join(CODES)}"
             )
         if not fields.get("set") and not fields.get("environment"):
             raise RegistrationError(f"{where}: it fills nothing; write `set` or `environment`")
+        for key, value in fields.get("set", {}).items():
+            if isinstance(value, Mapping):
+                shaped(value, _COPY, f"{where}: set {key}", needed=("value_of",))
         fields["environment"] = {name: str(value) for name, value in fields.get("environment", {}).items()}
         fields["when"] = Condition(fields.get("when"), where=f"{where}: when")
-        return cls(**fields, plugin=plugin)
+        return cls(**fields, plugin=plugin, source=where)
 
     def value(self, key: str, facts: Mapping[str, Any]) -> Any:
         """What it would set a key to."""
@@ -94,15 +114,3 @@ class Fill:
             found = facts.get(value["value_of"])
             return value.get("otherwise") if found is None else found
         return value
-
-
-def _fields(data: Any, needed: tuple[str, ...], known: tuple[str, ...], where: str) -> dict[str, Any]:
-    if not isinstance(data, Mapping):
-        raise RegistrationError(f"{where}: expected a mapping")
-    for name in needed:
-        if not isinstance(data.get(name), str):
-            raise RegistrationError(f"{where}: `{name}` is missing or no text")
-    for name in data:
-        if name not in needed and name not in known:
-            raise RegistrationError(f"{where}: unknown field {name!r}; known are {', '.join((*needed, *known))}")
-    return dict(data)

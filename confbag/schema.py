@@ -81,7 +81,8 @@ class Leaf:
     """One key that can be set: a field that is not itself a namespace.
 
     annotation: the whole type, with its constraints. required: no default exists. given: the namespace's default
-    instance says another default than the field.
+    instance says another default than the field. lock: a lock file may hold it; a path or a host opts out by
+    `json_schema_extra={"lock": False}`.
     """
 
     key: str
@@ -93,6 +94,7 @@ class Leaf:
     description: str
     required: bool = False
     given: bool = False
+    lock: bool = True
 
 
 @functools.cache
@@ -169,6 +171,7 @@ def _leaf(key: str, name: str, field: FieldInfo, instance: BaseModel | None) -> 
         description=field.description or "",
         required=required,
         given=given,
+        lock=extra.get("lock", True) is not False,
     )
 
 
@@ -212,6 +215,7 @@ def _strip(node: Any) -> None:
             for field in node["properties"].values():
                 field.pop("title", None)
                 field.pop("fingerprint", None)
+                field.pop("lock", None)
         for child in node.values():
             _strip(child)
     elif isinstance(node, list):

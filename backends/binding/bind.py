@@ -7,11 +7,11 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from confbag.backends.binding import _torch_compat, environment, library_loading, native
-from confbag.backends.binding.bound import Absent, NotBoundError, Ops, assemble
+from confbag.backends.binding.bound import Absent, NotBoundError, Ops, assemble, by_layer
 from confbag.backends.binding.library_loading import torch_fault
 from confbag.backends.binding.targets import SIGNATURE, resolve
 from confbag.backends.binding.torch_import import import_torch
@@ -36,6 +36,7 @@ class _SignatureBindError(BindError, SignatureError):
 
 def bind(plan: Plan, ops: Iterable[str] | None = None, set_environment: bool = True) -> Ops:
     """The implementations that the plan chose, as attributes of one object: `ops.last_loc`, `ops.attention_decode`.
+    An op that declares layers is a tuple of them, or a mapping where its layers have names: `ops.mix[3]`.
 
     ops: the ops to bind, as `op` or `op@phase`; None binds every op of the plan that has a target, and leaves a
     declared-only provider to its engine. set_environment: set the variables that the plan needs and that are unset,
@@ -53,7 +54,7 @@ def bind(plan: Plan, ops: Iterable[str] | None = None, set_environment: bool = T
     names = _names(chosen)
     faults = environment.conflicts(plan.environment, os.environ, _wanted(plan), unset_too=not set_environment)
     with environment.applied(plan.environment) if set_environment and not faults else nullcontext():
-        functions: dict[str, Callable[..., Any]] = {}
+        functions: dict[str, Any] = {}
         if not faults:
             functions, faults = _functions(plan, names)
         if faults:
@@ -83,53 +84,113 @@ def _wanted(plan: Plan) -> dict[str, str]:
 def _chosen(plan: Plan, wanted: Sequence[str] | None) -> list[Binding]:
     usable = [binding for binding in plan.bindings if binding.used and binding.implementation is not None]
     if wanted is None:
-        return [binding for binding in usable if not _declared_only(binding)]
-    known = list(dict.fromkeys(name for each in plan.bindings for name in (each.op, each.slot)))
-    unknown = [name for name in wanted if name not in known]
+        ours = {_place(binding) for binding in usable if not _declared_only(binding)}
+        return [binding for binding in usable if _place(binding) in ours and not _layerless(plan, binding)]
+    known = list(dict.fromkeys(name for each in plan.bindings for name in (each.op, _place(each))))
+    places = {name: name.partition("/")[0] for name in wanted}  # of an op with layers all are bound, or none
+    unknown = [name for name, place in places.items() if place not in known]
     if unknown:
         raise ConfigError(Fault("bind(ops=...)", name, _unknown(name, known)) for name in unknown)
-    for name in wanted:
-        named = [binding for binding in plan.bindings if name in (binding.op, binding.slot)]
+    for name, place in places.items():
+        named = [binding for binding in plan.bindings if place in (binding.op, _place(binding))]
         if not any(binding in usable for binding in named):
             raise NotBoundError(f"{name}: {_unused(named[0])}; leave it out of ops")
-    picked = [binding for binding in usable if binding.op in wanted or binding.slot in wanted]
+    picked = [binding for binding in usable if {binding.op, _place(binding)} & set(places.values())]
     for binding in picked:
         if _declared_only(binding):
             raise DeclaredOnlyError(_left_to_engine(binding))
+        if _layerless(plan, binding):
+            raise NotBoundError(_no_layers(plan, binding))
     return picked
 
 
-def _names(chosen: Iterable[Binding]) -> dict[str, Binding]:
-    names: dict[str, Binding] = {}
+def _names(chosen: Iterable[Binding]) -> dict[str, tuple[Binding, ...]]:
+    """Attribute -> the bindings that it holds: one, or a layered op's parts."""
+    names: dict[str, tuple[Binding, ...]] = {}
     for binding in chosen:
         name = attribute(binding.op, binding.phase)
-        other = names.setdefault(name, binding)
-        if other is not binding:
+        others = names.get(name, ())
+        if others and _place(others[0]) != _place(binding):
             raise RegistrationError(
-                f"{other.slot} and {binding.slot} would both be ops.{name}; bind one of them by name with ops=[...]"
+                f"{others[0].slot} and {binding.slot} would both be ops.{name}; bind one of them by name with ops=[...]"
             )
+        names[name] = (*others, binding)
     return names
 
 
-def _functions(plan: Plan, names: dict[str, Binding]) -> tuple[dict[str, Callable[..., Any]], list[Rejection]]:
+def _place(binding: Binding) -> str:
+    """The binding's slot without layers."""
+    return binding.slot.partition("/")[0]
+
+
+def _layerless(plan: Plan, binding: Binding) -> bool:
+    """Whether nobody knows the layers of an op that declares them."""
+    return binding.layers is None and plan.registry.ops[binding.op].layers is not None
+
+
+def _no_layers(plan: Plan, binding: Binding) -> str:
+    return f"{plan.registry.ops[binding.op].layers} is unknown, so {binding.slot} has no layers to bind; set it"
+
+
+def _functions(plan: Plan, names: dict[str, tuple[Binding, ...]]) -> tuple[dict[str, Any], list[Rejection]]:
     """Every attribute's function, or all faults: libraries, then targets, which may register ops, then schemas."""
-    functions: dict[str, Callable[..., Any]] = {}
+    functions: dict[int, Callable[..., Any]] = {}
     faults: list[Rejection] = []
     users: dict[int, list[Binding]] = {}
-    for binding in names.values():
-        users.setdefault(id(binding.implementation), []).append(binding)
+    for binding in (each for held in names.values() for each in held):
+        if _declared_only(binding):  # beside layers that we have
+            functions[id(binding.implementation)] = _refusing(_left_to_engine(binding))
+        else:
+            users.setdefault(id(binding.implementation), []).append(binding)
     rows = [_implementation(used[0]) for used in users.values()]
+    for one, used in zip(bind_rows(plan, rows), users.values(), strict=True):
+        row = one.implementation
+        if one.function is not None:
+            functions[id(row)] = one.function
+        for note in one.notes:
+            _warn(f"{row.op} ({row.name}): {note}")
+        phase = used[0].phase if len(used) == 1 else None
+        faults += [replace(fault, provider=row.provider, op=row.op, phase=phase) for fault in one.faults]
+    if faults:
+        return {}, faults
+    bound: dict[str, Any] = {}
+    for name, held in names.items():
+        made = [functions[id(binding.implementation)] for binding in held]
+        bound[name] = made[0] if held[0].layers is None else by_layer(made, held)
+    return bound, faults
+
+
+@dataclass(frozen=True)
+class BoundRow:
+    """What became of one implementation: its function, or every fault. notes: what bind warns of. unverified: the
+    native ops whose schema this torch cannot verify."""
+
+    implementation: Implementation
+    function: Callable[..., Any] | None
+    faults: tuple[Rejection, ...] = ()
+    notes: tuple[str, ...] = ()
+    unverified: tuple[str, ...] = ()
+
+
+def bind_rows(plan: Plan, rows: Sequence[Implementation]) -> list[BoundRow]:
+    """Each implementation with its libraries loaded, its target resolved and its schemas verified; it has a target."""
     failed = _prepare(plan, rows)
-    for row, used in zip(rows, users.values(), strict=True):
+    made = []
+    for row in rows:
         function = failed.get(id(row)) or resolve(plan.registry.ops[row.op], row)
         if isinstance(function, Rejection):
-            found = [function]
-        else:
-            found = _verify(plan, row)
-            functions.update({attribute(binding.op, binding.phase): function for binding in used})
-        phase = used[0].phase if len(used) == 1 else None
-        faults += [replace(fault, provider=row.provider, op=row.op, phase=phase) for fault in found]
-    return {name: functions[name] for name in names if name in functions}, faults
+            made.append(BoundRow(row, None, (function,)))
+            continue
+        faults, notes, unverified = _verify(plan, row)
+        made.append(BoundRow(row, function, tuple(faults), notes, unverified))
+    return made
+
+
+def _refusing(message: str) -> Callable[..., Any]:
+    def refuse(*arguments: Any, **keywords: Any) -> Any:
+        raise DeclaredOnlyError(message)
+
+    return refuse
 
 
 def _prepare(plan: Plan, rows: Sequence[Implementation]) -> dict[int, Rejection]:
@@ -149,30 +210,27 @@ def _prepare(plan: Plan, rows: Sequence[Implementation]) -> dict[int, Rejection]
     return {row: rejection for row, rejection in failed.items() if rejection is not None}
 
 
-def _verify(plan: Plan, implementation: Implementation) -> list[Rejection]:
+def _verify(plan: Plan, implementation: Implementation) -> tuple[list[Rejection], tuple[str, ...], tuple[str, ...]]:
+    """What is wrong with its native ops, what to note of them, and the names of those that this torch cannot verify."""
     requires = implementation.requires
     if not requires.native_ops:
-        return []
+        return [], (), ()
     torch = import_torch()
-    found = []
+    found, notes, unverified = [], [], []
     for op in requires.native_ops:
         try:
             rejection = native.verify(torch, op, plan.platform.device, requires.library)
             if rejection is not None:
                 found.append(rejection)
             elif plan.bag["exec.compile"] and not native.traceable(torch, op):
-                _warn(
-                    f"{implementation.op} ({implementation.name}): {op.name} has no Meta kernel, "
-                    "so torch.compile cannot trace it"
-                )
+                notes.append(f"{op.name} has no Meta kernel, so torch.compile cannot trace it")
         except _torch_compat.NotVerifiable as error:
-            _warn(
-                f"{implementation.op} ({implementation.name}): {op.name}: schema not verified; this torch lacks {error}"
-            )
-    return found
+            notes.append(f"{op.name}: schema not verified; this torch lacks {error}")
+            unverified.append(op.name)
+    return found, tuple(notes), tuple(unverified)
 
 
-def _absent(plan: Plan, names: dict[str, Binding]) -> dict[str, Absent]:
+def _absent(plan: Plan, names: dict[str, tuple[Binding, ...]]) -> dict[str, Absent]:
     """The attributes that raise, with what they say: declared only, not used, left out, or a name without its phase."""
     absent: dict[str, Absent] = {}
     for binding in plan.bindings:
@@ -181,6 +239,8 @@ def _absent(plan: Plan, names: dict[str, Binding]) -> dict[str, Absent]:
             said = Absent(NotBoundError, f"ops.{name}: {_unused(binding)}")
         elif _declared_only(binding):
             said = Absent(DeclaredOnlyError, f"ops.{name}: {_left_to_engine(binding)}")
+        elif _layerless(plan, binding):
+            said = Absent(NotBoundError, f"ops.{name}: {_no_layers(plan, binding)}")
         else:
             said = Absent(NotBoundError, f"ops.{name}: {binding.slot} is not among the ops that bind was given")
         if name not in names:

@@ -8,7 +8,7 @@ not bound raises an error that says why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -23,9 +23,13 @@ class NotBoundError(ConfbagError, AttributeError):
 
 
 class Ops(Protocol):
-    """How a type checker sees bound ops: every attribute is a function with its contract's parameters."""
+    """How a type checker sees bound ops: every attribute is a function with its contract's parameters.
 
-    def __getattr__(self, name: str, /) -> Callable[..., Any]: ...
+    An op that declares layers is a tuple of such functions, one a layer, `ops.mix[3](x)`; or by name, where its layers
+    have names, `ops.mix["mlp"](x)`. Two layers of one implementation hold one function.
+    """
+
+    def __getattr__(self, name: str, /) -> Any: ...
 
 
 class Absent:
@@ -42,10 +46,11 @@ class Absent:
 
 
 def assemble(
-    functions: Mapping[str, Callable[..., Any]], bindings: Mapping[str, Binding], absent: Mapping[str, Absent]
+    functions: Mapping[str, Any], bindings: Mapping[str, tuple[Binding, ...]], absent: Mapping[str, Absent]
 ) -> Ops:
-    """The ops object: functions by attribute, the binding that each came from, and the names that raise."""
-    rows = [f"{name}={bindings[name].provider}" for name in functions]
+    """The ops object: by attribute a function, or what `by_layer` made of several; the bindings that each came from;
+    and the names that raise."""
+    rows = [f"{name}={'+'.join(str(each.provider) for each in bindings[name])}" for name in functions]
     body: dict[str, Any] = {name: held(function) for name, function in functions.items()}
     body.update(absent)
     body["__slots__"] = ()
@@ -57,6 +62,16 @@ def assemble(
     return cast(Ops, made)
 
 
+def by_layer(functions: Iterable[Callable[..., Any]], bindings: Iterable[Binding]) -> Any:
+    """The functions of an op's parts by layer: a tuple where layers are numbered, else a read-only mapping of names."""
+    found = {
+        layer: function for function, binding in zip(functions, bindings, strict=True) for layer in binding.layers or ()
+    }
+    if all(name.isdecimal() for name in found):
+        return tuple(found[name] for name in sorted(found, key=int))
+    return MappingProxyType(found)
+
+
 def held(function: Callable[..., Any]) -> Any:
     """The function as a class attribute that gives the function itself back."""
     # A Python function does by itself, and stays on the fast path; another callable may have a __get__ of its own.
@@ -65,6 +80,6 @@ def held(function: Callable[..., Any]) -> Any:
     )
 
 
-def bindings_of(ops: Ops) -> Mapping[str, Binding]:
-    """Attribute -> the binding it came from, in the plan's order."""
-    return cast("Mapping[str, Binding]", vars(cast(type, ops))["__bindings__"])
+def bindings_of(ops: Ops) -> Mapping[str, tuple[Binding, ...]]:
+    """Attribute -> the binding it came from, or those of its layers' parts, in the plan's order."""
+    return cast("Mapping[str, tuple[Binding, ...]]", vars(cast(type, ops))["__bindings__"])

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
-from confbag.backends.binding.bound import Ops, bindings_of, held
+from confbag.backends.binding.bound import Ops, bindings_of, by_layer, held
 
 if TYPE_CHECKING:
     from confbag.backends.plan import Binding
@@ -32,12 +32,12 @@ class Call:
 class Trace:
     """What was called while open. calls: the first `limit` in order; counts: of all, by slot; dropped: not kept."""
 
-    def __init__(self, bindings: Mapping[str, Binding], limit: int) -> None:
-        self._bindings = bindings
+    def __init__(self, bindings: Mapping[str, tuple[Binding, ...]], limit: int) -> None:
+        self._bindings = tuple(binding for held in bindings.values() for binding in held)
         self._limit = limit
         self._lock = threading.Lock()
         self.calls: list[Call] = []
-        self.counts: dict[str, int] = {binding.slot: 0 for binding in bindings.values()}
+        self.counts: dict[str, int] = {binding.slot: 0 for binding in self._bindings}
 
     @property
     def dropped(self) -> int:
@@ -51,7 +51,7 @@ class Trace:
 
     def __str__(self) -> str:
         rows = []
-        for binding in self._bindings.values():
+        for binding in self._bindings:
             count = self.counts[binding.slot]
             said = f"{count} call{'s' if count > 1 else ''}" if count else NOT_OBSERVED
             rows.append(f"{binding.slot}: {binding.provider}: {said}")
@@ -98,8 +98,8 @@ def trace(ops: Ops, limit: int = 10_000) -> Iterator[Trace]:
         if state is None:
             state = _Open({name: vars(owner)[name] for name in bindings}, [])
             _OPEN[owner] = state
-            for name, binding in bindings.items():
-                setattr(owner, name, held(_recording(getattr(owner, name), binding, state.traces)))
+            for name, parts in bindings.items():
+                setattr(owner, name, _recorded(getattr(owner, name), parts, state.traces))
         state.traces.append(opened)
     try:
         yield opened
@@ -111,6 +111,18 @@ def trace(ops: Ops, limit: int = 10_000) -> Iterator[Trace]:
                 del _OPEN[owner]
                 for name, original in state.originals.items():
                     setattr(owner, name, original)
+
+
+def _recorded(bound: Any, parts: tuple[Binding, ...], traces: list[Trace]) -> Any:
+    """What an attribute holds, each function of it recording: one, or one a layer."""
+    if parts[0].layers is None:
+        return held(_recording(bound, parts[0], traces))
+    found = []
+    for binding in parts:
+        layer = (binding.layers or ("0",))[0]
+        function = bound[int(layer)] if isinstance(bound, tuple) else bound[layer]
+        found.append(_recording(function, binding, traces))
+    return by_layer(found, parts)
 
 
 def _recording(function: Callable[..., Any], binding: Binding, traces: list[Trace]) -> Callable[..., Any]:

@@ -35,14 +35,21 @@ def lookup(name: str) -> Platform | None:
             return None
     toolkit = row.get("toolkit", {})
     packages = row["packages"]
+    native_ops = row.get("native_ops", {}).get(arch)
     return Platform(
         device,
         row.get("aliases", {}).get(arch, arch),
         features=frozenset(row.get("features", {}).get(arch, ())),
         toolkit=toolkit,
         packages=packages,
+        native_ops=None if native_ops is None else tuple(native_ops),
         assumed=frozenset(
-            ["packages", *(f"toolkit.{tool}" for tool in toolkit), *(f"packages.{name}" for name in packages)]
+            [
+                "packages",
+                *(f"toolkit.{tool}" for tool in toolkit),
+                *(f"packages.{name}" for name in packages),
+                *([] if native_ops is None else ["native_ops"]),
+            ]
         ),
         name=f"{device}:{arch}",
     )

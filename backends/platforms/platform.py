@@ -7,10 +7,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from confbag.backends.platforms import arch as arches
 from confbag.errors import PlatformError
+
+if TYPE_CHECKING:
+    from confbag.backends.platforms.probe_facts import Look
 
 DEVICES = ("cuda", "hip", "npu", "xpu", "musa", "mps", "cpu")
 """The device kinds known here; a machine that has several is planned for the first. A plug-in may add its own."""
@@ -81,11 +84,14 @@ class Platform:
         return f"{self.device}:{self.arch}" if self.arch else self.device
 
     @classmethod
-    def this(cls) -> Platform:
-        """This machine, probed; never raises for what it finds, and imports no torch."""
+    def this(cls, probes: Mapping[str, Look] = MappingProxyType({})) -> Platform:
+        """This machine, probed; never raises for what it finds, and imports no torch.
+
+        probes: device kinds that plug-ins brought, each with the function that looks for it.
+        """
         from confbag.backends.platforms.probe import probe
 
-        return probe().platform
+        return probe(added=probes).platform
 
     @classmethod
     def cpu(cls) -> Platform:
@@ -113,15 +119,20 @@ class Platform:
 
     @classmethod
     def find(
-        cls, spec: str, *, added: Mapping[str, Platform] = MappingProxyType({}), devices: Iterable[str] = DEVICES
+        cls,
+        spec: str,
+        *,
+        added: Mapping[str, Platform] = MappingProxyType({}),
+        devices: Iterable[str] = DEVICES,
+        probes: Mapping[str, Look] = MappingProxyType({}),
     ) -> Platform:
         """The platform that `--platform` names: `this`, `cpu`, a known name or a file.
 
-        added: platforms that plug-ins brought, by name. devices: the kinds that a file may name.
+        added: platforms that plug-ins brought, by name. devices: the kinds that a file may name. probes: as in `this`.
         Raises PlatformError for an unknown name, ConfigError for a file that is wrong.
         """
         if spec == THIS:
-            return cls.this()
+            return cls.this(probes)
         if spec == "cpu":
             return cls.cpu()
         if spec in added:

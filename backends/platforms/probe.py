@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from confbag.backends.platforms import arch as arches
@@ -11,10 +12,11 @@ from confbag.backends.platforms import probe_cuda, probe_hip, probe_host, probe_
 from confbag.backends.platforms.components import components
 from confbag.backends.platforms.evidence import Evidence
 from confbag.backends.platforms.platform import DEVICES, THIS, Platform
-from confbag.backends.platforms.probe_facts import Accelerator, Fact, Software
+from confbag.backends.platforms.probe_facts import Accelerator, Fact, Look, Software
 from confbag.backends.platforms.probe_libraries import first_missing
 from confbag.backends.platforms.probe_packages import Extension
 from confbag.backends.platforms.versions import normalise_version
+from confbag.errors import PlatformError
 
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 """torch imports backend extensions by itself when this is unset or exactly `1`; every other text turns that off."""
@@ -22,7 +24,7 @@ AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 TORCH_LIMIT = 120.0
 """Seconds that importing torch and its extensions in a child may take."""
 
-_LOOK: dict[str, Callable[[Evidence, Software], Accelerator | None]] = {
+_LOOK: dict[str, Look] = {
     "cuda": probe_cuda.look,
     "hip": probe_hip.look,
     "npu": probe_npu.look,
@@ -43,13 +45,22 @@ class Probe:
     software: Software
 
 
-def probe(evidence: Evidence | None = None, *, devices: Iterable[str] = DEVICES, deep: bool = False) -> Probe:
+def probe(
+    evidence: Evidence | None = None,
+    *,
+    devices: Iterable[str] = DEVICES,
+    added: Mapping[str, Look] = MappingProxyType({}),
+    deep: bool = False,
+) -> Probe:
     """Look at this machine. Never raises: what goes wrong is a note. torch is imported at most in a child.
 
-    devices: the accelerators to look for; with none, the CPU is planned for. deep: ask torch in a child also where
+    devices: the accelerators to look for, an earlier one is planned for; with none, the CPU is. added: the kinds that
+    plug-ins brought, looked for after ours. deep: ask torch in a child also where
     nothing calls for it, cross-check what it says, and list the native ops that are loaded.
     """
-    return _Probing(evidence or Evidence.here()).run(tuple(devices), deep)
+    return _Probing(evidence or Evidence.here()).run(
+        {**{name: _LOOK[name] for name in devices if name in _LOOK}, **added}, deep
+    )
 
 
 def software(evidence: Evidence) -> Software:
@@ -79,9 +90,11 @@ class _Probing:
         self.facts: list[Fact] = []
         self.notes: list[str] = []
 
-    def run(self, devices: tuple[str, ...], deep: bool) -> Probe:
+    def run(self, looks: Mapping[str, Look], deep: bool) -> Probe:
         found = self.attempt("packages", lambda: software(self.evidence)) or Software()
-        seen = [accelerator for device in devices if (accelerator := self.look(device, found)) is not None]
+        seen = [
+            accelerator for name, look in looks.items() if (accelerator := self.look(name, look, found)) is not None
+        ]
         usable = [accelerator for accelerator in seen if accelerator.unusable is None]
         chosen = usable[0] if usable else None
         toolkit: dict[str, str] = {}
@@ -109,9 +122,17 @@ class _Probing:
             )
             return None
 
-    def look(self, device: str, found: Software) -> Accelerator | None:
-        look = _LOOK.get(device)
-        return self.attempt(device, lambda: look(self.evidence, found)) if look is not None else None
+    def look(self, device: str, look: Look, found: Software) -> Accelerator | None:
+        def answer() -> Accelerator | None:
+            seen = look(self.evidence, found)
+            if seen is not None:
+                if not isinstance(seen, Accelerator) or seen.device != device:
+                    raise PlatformError(f"it answered {type(seen).__name__}, not an Accelerator of {device}")
+                # What contradicts itself is found here, where it is a note, and not when the platform is made.
+                Platform(seen.device, seen.arch, seen.features, seen.count, seen.toolkit)
+            return seen
+
+        return self.attempt(device, answer)
 
     def platform(
         self, chosen: Accelerator | None, found: Software, toolkit: dict[str, str], said: dict[str, Any] | None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from confbag.backends.platforms.evidence import Evidence
 from confbag.backends.platforms.probe_packages import Distribution, Extension, TorchBuild
 
 
@@ -46,3 +47,7 @@ class Accelerator:
     toolkit: Mapping[str, str] = field(default_factory=dict)
     facts: tuple[Fact, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+Look = Callable[[Evidence, Software], Accelerator | None]
+"""Looks for one device kind; None when the machine has none."""

@@ -73,7 +73,8 @@ def _body(shown: Page, title: str) -> Iterator[str]:
         ((_code(key), _code(value), _text(why)) for key, value, why in shown.filled),
     )
     yield from _section("Environment that bind sets", ("variable", "value"), map(_codes, shown.environment))
-    yield from _section("Native libraries", ("library", "ops"), map(_codes, shown.libraries))
+    yield from _section("Native libraries", ("library or op", "needs"), map(_codes, shown.libraries))
+    yield from _section("Not understood", ("flag", "why"), ((_code(name), _text(why)) for name, why in shown.ignored))
     yield from _section("Not covered by this plan", (), ((_text(text),) for text in shown.not_covered))
 
 

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from confbag import fingerprint
+from confbag.backends.library_needs import library_needs
 from confbag.errors import PlanError
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from confbag.backends.rejection import Rejection
 
 SCHEMA_VERSION = 1
-PIN = "exec.kernels.pin"
+PIN, PREFER = "exec.kernels.pin", "exec.kernels.prefer"
 
 
 def render(plan: Plan, *, all: bool = False) -> str:
@@ -30,17 +31,40 @@ def plan_dict(plan: Plan, all: bool = False) -> dict[str, Any]:
         "platform": {**plain(plan.platform.to_dict()), "name": plan.platform.name},
         "config": _config(plan),
         "bindings": [_binding(binding, all) for binding in plan.bindings],
-        "faults": [{**_rejection(fault), "op": fault.op, "phase": fault.phase} for fault in plan.faults],
+        "faults": [{**rejection_dict(fault), "op": fault.op, "phase": fault.phase} for fault in plan.faults],
         "environment": dict(sorted(plan.environment.items())),
         "libraries": libraries(plan),
         "warnings": list(plan.warnings),
+        "ignored": [{"name": name, "why": why} for name, why in plan.asked.ignored.items()],
         "not_covered": list(plan.not_covered),
     }
 
 
 def libraries(plan: Plan) -> list[dict[str, Any]]:
-    """The native libraries that bind loads, each with the ops it must carry."""
-    return [{"name": str(name), "ops": sorted(str(op) for op in ops)} for name, ops in plan.libraries]
+    """The native libraries that bind loads, each with its version and the ops it must carry, and for whom."""
+    return [
+        {
+            "name": need.library.name,
+            "ops": sorted({one.native.name for one in need.needed}),
+            "namespace": need.library.namespace,
+            "needs": need.library.component,
+            "installed": need.installed,
+            "assumed": need.assumed,
+            "environment": need.library.environment,
+            "package": need.library.package,
+            "needed_by": [
+                {
+                    "op": one.op,
+                    "provider": one.provider,
+                    "native_op": one.native.name,
+                    "schema": one.native.schema,
+                    "dispatch_key": one.key,
+                }
+                for one in need.needed
+            ],
+        }
+        for need in library_needs(plan)
+    ]
 
 
 def plain(value: Any) -> Any:
@@ -58,6 +82,8 @@ def _finite(value: Any) -> Any:
 
 def setting_value(key: str, value: Any) -> Any:
     """A setting's value as a file would say it: a pin, which is held as pairs, is a mapping."""
+    if key == PREFER and not isinstance(value, str):
+        return plain([entry if isinstance(entry, str) else dict([entry]) for entry in value])
     return plain(dict(value) if key == PIN and not isinstance(value, str) else value)
 
 
@@ -74,6 +100,7 @@ def _binding(binding: Binding, all: bool) -> dict[str, Any]:
     return {
         "op": binding.op,
         "phase": binding.phase,
+        "layers": None if binding.layers is None else list(binding.layers),
         "used": binding.used,
         "provider": binding.provider,
         "variant": binding.variant,
@@ -82,11 +109,11 @@ def _binding(binding: Binding, all: bool) -> dict[str, Any]:
         "why": binding.why,
         "skipped_because": binding.skipped_because,
         "assumed": list(binding.assumed),
-        "rejected": [_rejection(rejection) for rejection in rejections],
+        "rejected": [rejection_dict(rejection) for rejection in rejections],
     }
 
 
-def _rejection(rejection: Rejection) -> dict[str, Any]:
+def rejection_dict(rejection: Rejection) -> dict[str, Any]:
     return {
         "provider": rejection.provider,
         "code": rejection.code,

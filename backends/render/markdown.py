@@ -69,8 +69,11 @@ def _lines(shown: Page) -> Iterator[str]:
         ((code(name), code(value)) for name, value in shown.environment),
     )
     yield from _section(
-        "Native libraries", ("library", "ops"), ((code(name), escape(ops)) for name, ops in shown.libraries)
+        "Native libraries",
+        ("library or op", "needs"),
+        ((code(name), escape(needs)) for name, needs in shown.libraries),
     )
+    yield from _section("Not understood", ("flag", "why"), ((code(name), escape(why)) for name, why in shown.ignored))
     yield from _bullets("Not covered by this plan", (escape(text) for text in shown.not_covered))
 
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from confbag.backends.library_needs import library_needs
 from confbag.backends.rejection import Rejection, say
 from confbag.backends.render import clean
-from confbag.backends.render.json import libraries, setting_value
+from confbag.backends.render.json import setting_value
 from confbag.errors import PlanError
 from confbag.provenance import Layer
 
@@ -56,6 +57,7 @@ class Page(NamedTuple):
     environment: tuple[tuple[str, str], ...]
     libraries: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
+    ignored: tuple[tuple[str, str], ...]
     not_covered: tuple[str, ...]
 
 
@@ -72,8 +74,9 @@ def page(plan: Plan, *, all: bool = False) -> Page:
         ),
         filled=tuple(_filled(plan)),
         environment=tuple((clean(name), clean(value)) for name, value in sorted(plan.environment.items())),
-        libraries=tuple((clean(entry["name"]), clean(", ".join(entry["ops"]))) for entry in libraries(plan)),
+        libraries=tuple(_libraries(plan)),
         warnings=tuple(clean(text) for text in plan.warnings),
+        ignored=tuple((clean(name), clean(why)) for name, why in plan.asked.ignored.items()),
         not_covered=tuple(clean(text) for text in plan.not_covered),
     )
 
@@ -87,8 +90,8 @@ def settled(plan: Plan) -> Bag:
 
 
 def slot(binding: Binding) -> str:
-    """`op` or `op@phase`, as a pin and `why` name it."""
-    return clean(binding.op if binding.phase is None else f"{binding.op}@{binding.phase}")
+    """`op` or `op@phase`, with layers where those differ, as a pin and `why` name it."""
+    return clean(binding.slot)
 
 
 def provider(binding: Binding) -> str:
@@ -144,28 +147,30 @@ def config_line(bag: Bag) -> str:
 
 
 def source_name(origin: str, layer: Layer) -> str:
-    """A setting's source without its place: the file of `FILE:LINE:COLUMN`."""
+    """A setting's source without its place: the file of `FILE:LINE:COLUMN`, the record of a flag."""
     if layer is Layer.FILE:
         name, *place = origin.rsplit(":", 2)
         if len(place) == 2 and all(part.isdigit() for part in place):
             return name
+    if layer is Layer.RECORD:
+        return " ".join(origin.split(" ", 2)[:2])
     return "environment" if layer is Layer.ENVIRONMENT else origin
 
 
 def against(group: Sequence[Binding], *, all: bool = False) -> Iterator[Against]:
     """The first reason of every other provider, those that share one together; with `all` every reason, one by one.
 
-    A provider is named with its phase, `triton@decode`, where the phases of the group differ about it.
+    A provider is named with its phase, `triton@decode`, where the phases or layers of the group differ about it.
     """
     found: dict[tuple[str, str], list[str]] = {}
     for binding in group:
         for rejection in binding.rejected if all else binding.first_rejections():
             found.setdefault((clean(rejection.provider or "-"), clean(reason(rejection))), []).append(
-                binding.phase or ""
+                clean(binding.slot.removeprefix(binding.op))
             )
     shared: dict[str, list[str]] = {}
-    for (name, why), phases in found.items():
-        names = [name] if len(phases) >= len(group) else [f"{name}@{phase}" for phase in phases]
+    for (name, why), places in found.items():
+        names = [name] if len(places) >= len(group) else [f"{name}{place}" for place in places]
         if all:
             yield Against(", ".join(names), why)
         else:
@@ -193,6 +198,15 @@ def _groups(bindings: Sequence[Binding], all: bool) -> Iterator[Group]:
             assumed=tuple(clean(fact) for fact in assumed),
             against=tuple(against(group, all=all)),
         )
+
+
+def _libraries(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Each library with the version that it takes and where it is looked for, then the ops that need it."""
+    for need in library_needs(plan):
+        version = need.version
+        yield clean(need.library.name), clean(f"{version}; {need.library.where}" if version else need.library.where)
+        for one in need.needed:
+            yield clean(one.op), clean(f"{one.native.schema}, with a {one.key} kernel")
 
 
 def _filled(plan: Plan) -> Iterator[tuple[str, str, str]]:

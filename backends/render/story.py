@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from confbag.backends.rejection import say
 from confbag.backends.render import clean, terminal
 from confbag.backends.render.page import (
+    Against,
     against,
     decided,
     fault_subject,
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from confbag.bag import Bag
 
 LABEL = 11
+_SAID_ALONE = ("package-missing", "known-issue", "pinned-away", "lower-priority")
+"""Codes whose sentence says no more than one fact that must be another."""
 KERNELS = ("exec.kernels.pin", "exec.kernels.reference_only", "exec.kernels.prefer", "exec.kernels.fallback")
 
 
@@ -97,9 +101,21 @@ def _set_by(bag: Bag, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _candidates(group: Sequence[Binding]) -> Iterator[tuple[str, Text]]:
-    """Every other provider with what it needs and what is there."""
-    for number, one in enumerate(against(group)):
-        yield "" if number else "candidates", terminal.against(*one)
+    """Every other provider with what it needs and what is there; those that one fact keeps out together."""
+    reasons = {clean(reason(one)): one for binding in group for one in binding.first_rejections()}
+    together: dict[tuple[str, ...], list[Against]] = {}
+    for one in against(group):
+        why = reasons[one.reason]
+        fact = (one.reason,) if why.code in _SAID_ALONE else (why.code, why.field, say(why.actual), why.origin or "")
+        together.setdefault(fact, []).append(one)
+    for number, alike in enumerate(together.values()):
+        label, why = "" if number else "candidates", reasons[alike[0].reason]
+        if len(alike) == 1:
+            yield label, terminal.against(*alike[0])
+            continue
+        wanted = "; ".join(f"{say(reasons[one.reason].required)} for {one.providers}" for one in alike)
+        who = f" ({why.origin})" if why.origin else ""
+        yield label, Text(clean(f"{why.code}: {why.field} is {say(why.actual)}{who}, must be {wanted}"))
 
 
 def _faults(plan: Plan, concerns: Callable[[Rejection], bool]) -> Iterator[tuple[str, str]]:

@@ -49,6 +49,7 @@ def _parts(shown: Page) -> Iterator[Table | Text]:
     yield from _section("SETTINGS THAT RULES FILLED", _filled(shown.filled))
     yield from _section("ENVIRONMENT THAT BIND SETS", columns(_indented(shown.environment), 1, SLOT))
     yield from _section("NATIVE LIBRARIES", columns(_indented(shown.libraries), 1, SLOT))
+    yield from _section("NOT UNDERSTOOD", columns(_indented(shown.ignored), 1, SLOT))
     yield from _section("NOT COVERED BY THIS PLAN", columns((("", "-", text) for text in shown.not_covered), 1, 1))
     yield from _section("WARNINGS", columns((("", "!", text) for text in shown.warnings), 1, 1), WARNING)
     title = f"NOTHING SATISFIES THIS PLAN ({count(len(shown.faults), 'fault')})"

@@ -13,12 +13,15 @@ from confbag.cli.common import BROKEN_PIPE, INTERRUPTED, USAGE, complain, failur
 COMMANDS = {
     "plan": "which implementation runs every op, and why each other one does not",
     "why": "the whole story of one op or one setting",
+    "diff": "what two configurations, platforms or locks decide differently, and why",
+    "lock": "write down what a configuration decides, or check that it still decides that",
+    "catalog": "the attention backends, what each needs and offers, and the rules that choose one",
     "doctor": "what this machine is, what it lacks, and a file of it to plan from elsewhere",
     "schema": "the JSON schema of configurations (for editors) or plans, or the fields table for the ratchets",
 }
 EPILOG = """\
-exit status: 0 done; 2 usage or configuration; 3 no plan satisfies it (or --strict and a warning); 70 a bug of confbag;
-130 interrupted. CONFBAG_TRACEBACK=1 shows a bug's traceback. NO_COLOR switches colour off."""
+exit status: 0 done; 2 usage or configuration; 3 no plan satisfies it (or --strict and a warning); 4 differs from the
+lock; 70 a bug of confbag; 130 interrupted. CONFBAG_TRACEBACK=1 shows a bug's traceback. NO_COLOR turns colour off."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -54,8 +57,21 @@ def _run(argv: list[str]) -> int:
         _known(parser, *parser.parse_known_args(argv))
         parser.print_help(sys.stderr)
         return USAGE
+    words, launch_line = _divided(argv[1:], parser)
     # Intermixed: options and files in any order.
-    return int(module.run(_known(parser, *parser.parse_known_intermixed_args(argv[1:]))))
+    args = _known(parser, *parser.parse_known_intermixed_args(words))
+    if launch_line is not None:
+        args.launch_line = launch_line
+    return int(module.run(args))
+
+
+def _divided(words: list[str], parser: ArgumentParser) -> tuple[list[str], list[str] | None]:
+    """The words up to `--` and those after it, which are another program's, where the subcommand takes a record."""
+    takes_record = any("--record" in action.option_strings for action in parser._actions)
+    if not takes_record or "--" not in words:
+        return words, None
+    at = words.index("--")
+    return words[:at], words[at + 1 :]
 
 
 def _parser(name: str | None) -> tuple[ArgumentParser, Any]:

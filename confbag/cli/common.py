@@ -12,10 +12,12 @@ from confbag.errors import ConfbagError, ConfigError, Fault, PlanError, Platform
 if TYPE_CHECKING:
     from confbag.backends.plan import Plan
     from confbag.backends.registry import Registry
+    from confbag.sources.record import Record
 
 DONE = 0
 USAGE = 2
 UNSATISFIED = 3
+DIFFERS = 4
 BUG = 70
 NO_OUTPUT = 74
 INTERRUPTED = 130
@@ -26,9 +28,13 @@ class OutputError(ConfbagError):
     """Standard output could not be written (a full disk)."""
 
 
-def add_sources(parser: ArgumentParser) -> None:
-    """The arguments that say what is planned, and for which machine."""
-    parser.add_argument("config", nargs="*", metavar="CONFIG", help="YAML files, a later one wins; none: the defaults")
+def add_sources(parser: ArgumentParser, *, option: bool = False) -> None:
+    """The arguments that say what is planned, and for which machine. option: files are given by --config."""
+    what = "YAML files, a later one wins; none: the defaults"
+    if option:
+        parser.add_argument("--config", action="append", default=[], metavar="CONFIG", help=f"{what}; repeatable")
+    else:
+        parser.add_argument("config", nargs="*", metavar="CONFIG", help=what)
     parser.add_argument("--preset", metavar="NAME", help="a named set of values beneath the files")
     parser.add_argument(
         "--model", metavar="CONFIG_JSON", help="a checkpoint's config.json, or its folder: fills model.*"
@@ -41,6 +47,27 @@ def add_sources(parser: ArgumentParser) -> None:
         metavar="this|NAME|FILE",
         help="this machine (the default), one known by name (npu:ascend910_93), or a dumped file",
     )
+    parser.add_argument(
+        "--record",
+        metavar="KIND",
+        help="sglang or vllm: an existing launch line beneath the files, whole or only its flags, last and after --",
+    )
+    parser.set_defaults(launch_line=None)
+
+
+def record_of(args: Namespace) -> Record | None:
+    """The record whose launch line stands after `--`; None without one. ConfigError where only half of it is there."""
+    if args.record is None and args.launch_line is None:
+        return None
+    if args.record is None:
+        raise ConfigError(
+            [Fault("--", None, "what follows it is an engine's launch line; say whose with --record sglang or vllm")]
+        )
+    if args.launch_line is None:
+        raise ConfigError([Fault("--record", None, "needs the launch line, last and after --: -- --model-path ...")])
+    from confbag.sources.record import Record
+
+    return Record(args.record, argv=args.launch_line)
 
 
 def plan_of(args: Namespace, registry: Registry) -> Plan:
@@ -51,12 +78,14 @@ def plan_of(args: Namespace, registry: Registry) -> Plan:
     from confbag.loading import read
 
     argv = [word for text in args.set for word in ("--set", text)]
-    draft = read(*args.config, preset=args.preset, model=args.model, argv=argv)
+    draft = read(*args.config, preset=args.preset, model=args.model, record=record_of(args), argv=argv)
     faults = [*draft.faults, *check(draft.values, draft.setting, registry)]
     platform = None
     try:
         if args.platform is not None:
-            platform = Platform.find(args.platform, added=registry.platforms, devices=registry.devices)
+            platform = Platform.find(
+                args.platform, added=registry.platforms, devices=registry.devices, probes=registry.probes
+            )
     except PlatformError as error:
         faults.append(Fault("--platform", None, str(error)))
     except ConfigError as error:

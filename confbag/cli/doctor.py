@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from argparse import Namespace
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from confbag.cli.common import DONE, emit, wants_colour
@@ -39,10 +36,12 @@ def add_parser(subparsers: Any) -> None:
 def run(args: Namespace) -> int:
     """Probe, print, and write the file when one was asked for."""
     from confbag.backends.platforms.probe import probe
+    from confbag.backends.plugins import installed
     from confbag.backends.render.terminal import text_of
 
-    found = probe(deep=True)
-    emit(text_of(_parts(found), colour=wants_colour()))
+    registry = installed()
+    found = probe(added=registry.probes, deep=True)
+    emit(text_of(_parts(found, map(str, registry.failures)), colour=wants_colour()))
     if args.dump is not None:
         dump(found.platform, args.dump)
         emit(f"\nwritten: {args.dump}\n")
@@ -51,27 +50,16 @@ def run(args: Namespace) -> int:
 
 def dump(platform: Platform, path: str) -> None:
     """Write a platform file whole or not at all. Raises PlatformError when it cannot be written."""
-    target = Path(path)
+    from confbag.cli.writing import unwritable, write_whole
+
     text = f"# Written by `confbag doctor --dump`, to be planned for with --platform.\n{platform.dump_yaml()}"
-    temporary = None
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)  # mkstemp's is private, and the file is for another machine
-        os.replace(temporary, target)
+        write_whole(path, text)
     except (OSError, ValueError) as error:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
-        reason = getattr(error, "strerror", None) or error
-        raise PlatformError(
-            f"--dump {path}: cannot be written ({reason}); name a file in a folder that you may write to"
-        ) from error
+        raise PlatformError(f"--dump {unwritable(path, error)}") from error
 
 
-def _parts(found: Probe) -> Iterator[Table | Text]:
+def _parts(found: Probe, failures: Iterable[str]) -> Iterator[Table | Text]:
     from rich.text import Text
 
     from confbag.backends.render import clean
@@ -84,8 +72,9 @@ def _parts(found: Probe) -> Iterator[Table | Text]:
     yield columns((map(clean, row) for row in _rows(found)), LABEL, VALUE)
     yield BLANK
     yield Text("warnings", BOLD)
-    yield columns(((Text("!", WARNING), clean(note)) for note in platform.notes), 2)
-    if not platform.notes:
+    notes = [*platform.notes, *failures]
+    yield columns(((Text("!", WARNING), clean(note)) for note in notes), 2)
+    if not notes:
         yield Text("none")
 
 

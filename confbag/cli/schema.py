@@ -54,11 +54,11 @@ def accessors() -> str:
     from confbag.schema import leaves
     from confbag.sources.fields import fields_of
 
-    fields = {field.name: field for field in (fields_of("sglang") or {}).values()}
+    fields = {field.name: (field.key, field) for field in (fields_of("sglang") or {}).values() if field.key is not None}
     lines = ["# Field of SGLang's startup record -> the expression to read instead, and its import."]
-    for name, field in sorted(fields.items()):
-        leaf = leaves()[field.key]
-        namespace, _, rest = field.key.partition(".")
+    for name, (key, field) in sorted(fields.items()):
+        leaf = leaves()[key]
+        namespace, _, rest = key.partition(".")
         read = f"{'not ' if field.inverted else ''}get_{namespace}().{rest}"
         differ = [f"{ours!r} for {theirs!r}" for theirs, ours in field.words.items()]
         if not leaf.auto and field.type != "flag" and field.default != leaf.default:

@@ -10,7 +10,7 @@ from confbag.cli.common import add_sources, emit, plan_of, status_of, wants_colo
 from confbag.errors import ConfigError, Fault
 
 if TYPE_CHECKING:
-    from confbag.backends.plan import Plan
+    from confbag.backends.plan import Binding, Plan
     from confbag.backends.registry import Registry
 
 
@@ -24,7 +24,10 @@ def add_parser(subparsers: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "subject", metavar="OP[@PHASE]|KEY", help="an op (attention, attention@decode) or a setting (exec.graph)"
+        "subject",
+        metavar="OP[@PHASE]|KEY",
+        help="an op (attention, attention@decode), a layer of one that declares layers (acme.mix/3), or a setting "
+        "(exec.graph)",
     )
     add_sources(parser)
 
@@ -37,8 +40,7 @@ def run(args: Namespace) -> int:
     registry = installed()
     plan = plan_of(args, registry)
     subject: str = args.subject
-    op, _, phase = subject.partition("@")
-    bindings = [binding for binding in plan.bindings if binding.op == op and phase in ("", binding.phase)]
+    bindings = _bindings(plan, subject)
     if bindings:
         emit(op_story(plan, bindings, colour=wants_colour()))
     elif subject in plan.asked.values():
@@ -48,13 +50,36 @@ def run(args: Namespace) -> int:
     return status_of(plan)
 
 
+def _bindings(plan: Plan, subject: str) -> list[Binding]:
+    """The bindings of an op, of one phase of it, and of those layers that are named."""
+    from confbag.backends.slots import Slot
+
+    slot = Slot.parse(subject)
+    found = [binding for binding in plan.bindings if binding.op == slot.op and slot.phase in (None, binding.phase)]
+    if slot.layers is None:
+        return found
+    named = [binding for binding in found if binding.part == slot.layers]
+    return named or [
+        binding
+        for binding in found
+        if any(
+            slot.covers(binding.op, binding.phase, layer, counted=layer.isdecimal()) for layer in binding.layers or ()
+        )
+    ]
+
+
 def _unknown(subject: str, plan: Plan, registry: Registry) -> str:
     """What to write instead of a name that is neither an op nor a key."""
+    from confbag.backends.places import wrong
     from confbag.schema import retired
     from confbag.suggest import nearest
 
     op, _, phase = subject.partition("@")
+    op, slash, _ = op.partition("/")
     if op in registry.ops:
+        told = wrong(subject, plan.asked.values(), registry) if slash or "/" in phase else None
+        if told is not None:
+            return told
         slots = [f"{op}@{known}" for known in registry.ops[op].phases]
         return f"{op} has no phase {phase!r}; write {_or(slots or [op])}"
     replacement = retired(plan.asked.schema).get(subject)

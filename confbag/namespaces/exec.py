@@ -23,18 +23,52 @@ def _pairs(value: Any) -> Any:
     return value
 
 
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _preferences(value: Any) -> Any:
+    """An entry is a provider, or a mapping of one place to a provider, held as a pair."""
+    return tuple(map(_preference, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _preference(entry: Any) -> Any:
+    if isinstance(entry, Mapping):
+        if len(entry) != 1:
+            raise ValueError("an entry is a provider, or one op with its provider; write [{attention@decode: triton}]")
+        return next(iter(entry.items()))
+    return tuple(entry) if isinstance(entry, list) else entry
+
+
+def _written(preferences: tuple[Any, ...]) -> list[Any]:
+    return [entry if isinstance(entry, str) else dict([entry]) for entry in preferences]
+
+
+def _places(value: Any) -> Any:
+    """Places are held sorted, for their order never matters."""
+    if isinstance(value, (list, tuple)) and all(isinstance(place, str) for place in value):
+        return tuple(sorted(set(value)))
+    return value
 
 
 Pins = Annotated[
     tuple[tuple[Name, Name], ...],
     BeforeValidator(_pairs),
     PlainSerializer(dict),
-    Means("a mapping of op or op@phase to provider", "{kvcache.last_loc: triton}"),
+    Means("a mapping of OP, OP@PHASE or OP/LAYERS to provider", "{kvcache.last_loc: triton}"),
     WithJsonSchema({"type": "object", "additionalProperties": {"type": "string", "pattern": r"^\S+$"}}),
 ]
-Names = Annotated[tuple[Name, ...], BeforeValidator(_tuple), Means("a list of names", "[triton, reference]")]
+_NAMED = {"type": "string", "pattern": r"^\S+$"}
+_ONE = {"type": "object", "additionalProperties": _NAMED, "minProperties": 1, "maxProperties": 1}
+Preferences = Annotated[
+    tuple[Name | tuple[Name, Name], ...],
+    BeforeValidator(_preferences),
+    PlainSerializer(_written),
+    Means("a list of providers, or of mappings of one op to its provider", "[triton, {attention@decode: fa3}]"),
+    WithJsonSchema({"type": "array", "items": {"anyOf": [_NAMED, _ONE]}}),
+]
+Everywhere = Annotated[
+    bool | tuple[Name, ...],
+    BeforeValidator(_places),
+    Means("true, false or a list of ops", "[attention@decode]"),
+    WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "array", "items": _NAMED}]}),
+]
 
 
 class Attention(Namespace):
@@ -57,10 +91,16 @@ class Kernels(Namespace):
 
     pin: Pins = Field(
         default=(),
-        description="Provider by op, or by op@phase: {kvcache.last_loc: triton}. One that cannot run is an error.",
+        description="Provider by op, by op@phase, or by op/layers where an op declares layers (numbers, ranges, globs, "
+        "joined by +): {kvcache.last_loc: triton, acme.mix@decode/0-3: fast}. One that cannot run is an error.",
     )
-    prefer: Names = Field(default=(), description="Providers to take first wherever they can run, best first.")
-    reference_only: bool = Field(default=False, description="Run the reference of every op.")
+    prefer: Preferences = Field(
+        default=(),
+        description="Providers to take first wherever they can run, best first; {attention@decode: fa3} only there.",
+    )
+    reference_only: Everywhere = Field(
+        default=False, description="Run the reference: true of every op, or a list of OP, OP@PHASE or OP/LAYERS."
+    )
     fallback: Auto[Literal["error", "warn", "allow"]] = Field(
         default=auto,
         description="What to do when only the reference can run: auto (allow on cpu, else warn), error, warn, allow.",

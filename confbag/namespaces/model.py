@@ -10,7 +10,11 @@ from confbag.namespaces.fields import Name, Namespace, Positive
 class Model(Namespace):
     """model: what is served. A dimension that nobody gave is None: unknown."""
 
-    path: str | None = Field(default=None, description="A folder that holds a checkpoint, or a name on a hub.")
+    path: str | None = Field(
+        default=None,
+        description="A folder that holds a checkpoint, or a name on a hub. It differs by machine, so a lock omits it.",
+        json_schema_extra={"lock": False},
+    )
     revision: str | None = Field(default=None, description="The revision of a checkpoint on a hub.")
     architecture: str | None = Field(
         default=None, description="The architecture's class name, such as LlamaForCausalLM."

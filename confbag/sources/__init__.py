@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from confbag.errors import Fault
 from confbag.provenance import Setting
@@ -12,13 +13,14 @@ from confbag.provenance import Setting
 class Found:
     """What one source said.
 
-    settings: in the source's order, each dotted key at most once. faults: everything that is wrong with it.
-    ignored: what a record holds that no key answers to. preset: what a file says under `preset`, its value the name.
-    environment: the variable names that plug-ins declare as their own.
+    settings: in the source's order, each dotted key at most once; of a record twice, where its flags override its file.
+    faults: everything that is wrong with it. ignored: what a record holds that is not understood, by name, with the
+    reason. preset: what a file says under `preset`, its value the name. environment: the variable names that plug-ins
+    declare as their own.
     """
 
     settings: tuple[Setting, ...] = ()
     faults: tuple[Fault, ...] = ()
-    ignored: tuple[str, ...] = ()
+    ignored: Mapping[str, str] = field(default_factory=dict)
     preset: Setting | None = None
     environment: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 _GROUPS = "confbag."
@@ -21,12 +21,16 @@ _SUFFIXES = (".dist-info", ".egg-info")
 
 @dataclass(frozen=True)
 class EntryPoint:
-    """One member of a group: its name, `module:attribute`, and the distribution that declares it."""
+    """One member of a group: its name, `module:attribute`, and the distribution that declares it.
+
+    info: the folder of the distribution's metadata; empty where it has none, as in a zip.
+    """
 
     group: str
     name: str
     value: str
     distribution: str
+    info: str = field(default="", compare=False)
 
     def load(self) -> Any:
         """Import what it names. Whatever the import raises comes through: this is other people's code."""
@@ -91,23 +95,24 @@ def _distribution(folder: str, item: str, names: set[str]) -> Iterator[EntryPoin
     if normalised in names:
         return
     names.add(normalised)
+    info = os.path.abspath(os.path.join(folder, item))
     try:
-        with open(os.path.join(folder, item, "entry_points.txt"), "rb") as file:
+        with open(os.path.join(info, "entry_points.txt"), "rb") as file:
             content = file.read()
     except OSError:  # most have none, and an egg-info may be a plain file
         return
     if _MARK in content:
-        yield from _parse(content.decode("utf-8", "replace"), name.replace("_", "-"))
+        yield from _parse(content.decode("utf-8", "replace"), name.replace("_", "-"), info)
 
 
-def _parse(text: str, distribution: str) -> Iterator[EntryPoint]:
+def _parse(text: str, distribution: str, info: str) -> Iterator[EntryPoint]:
     group = ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):
             group = line[1:-1].strip()
         elif line and not line.startswith("#") and group.startswith(_GROUPS):
             name, _, value = line.partition("=")
-            yield EntryPoint(group, name.strip(), value.strip(), distribution)
+            yield EntryPoint(group, name.strip(), value.strip(), distribution, info)
 
 
 def _by_importlib(path: list[str] | None, names: set[str]) -> Iterator[EntryPoint]:

@@ -11,19 +11,33 @@ from confbag.sources.packaged import packaged
 from confbag.sources.scalars import ScalarError, plain
 from confbag.sources.yaml import load_document
 
+UNKNOWN = "no setting answers to it"
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What one value of a field says. values: our key -> our value. reason: what is not understood of it, and why."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    reason: str | None = None
+
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a record: the key it sets and how its values read as ours."""
+    """One field of a record: the key it sets and how its values read as ours, as records.yaml describes."""
 
     name: str
-    key: str
+    key: str | None = None
     type: str = "text"
     inverted: bool = False
     default: Any = None
     also: tuple[str, ...] = ()
-    words: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, Any] = field(default_factory=dict)
+    closed: bool = False
+    upper: bool = False
     unset: tuple[str, ...] = ()
+    only: Mapping[str, list[str]] = field(default_factory=dict)
+    why: str = UNKNOWN
 
     def is_unset(self, raw: Any) -> bool:
         """Whether the value is one that means, in the record's own words, that nothing was set."""
@@ -37,7 +51,64 @@ class Field:
             return raw
         if self.type in ("int", "float"):
             return _number(raw, self.type)
-        return self.words.get(raw, raw)
+        return raw
+
+    def word(self, raw: Any) -> str:
+        """The value as `words` spells it."""
+        return spelt(raw).upper() if self.upper else spelt(raw)
+
+    def meaning(self, raw: Any, beside: Mapping[str, Any]) -> Meaning:
+        """What the value says, given what the record's other fields hold."""
+        for other, allowed in self.only.items():
+            if spelt(beside.get(other)) not in allowed:
+                return Meaning(reason=self.why)
+        said = self.words.get(self.word(raw))
+        if said is None:
+            return Meaning(reason=self.why) if self.key is None else Meaning({self.key: self.value(raw)})
+        return self._of(said, beside)
+
+    def _of(self, said: Any, beside: Mapping[str, Any]) -> Meaning:
+        if not isinstance(said, Mapping):
+            return Meaning({str(self.key): said})
+        if "reason" in said:
+            return Meaning(reason=said["reason"])
+        if "by" not in said:
+            return Meaning(said)
+        found = said["is"].get(spelt(beside.get(said["by"])))
+        meant = self._of(said["else"] if found is None else found, beside)
+        return meant if found is not None else Meaning(meant.values, said.get("note", meant.reason))
+
+    def reads(self, raw: Any) -> str | None:
+        """The other field that this value is only understood with."""
+        said = self.words.get(self.word(raw))
+        return said.get("by") if isinstance(said, Mapping) else None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Whose record: its fields by every spelling, and how its launch line is written."""
+
+    name: str
+    fields: Mapping[str, Field]
+    sections: Mapping[str, str]
+    unlike: Mapping[str, str]
+    launchers: tuple[tuple[str, ...], ...]
+    positional: str | None
+    negation: bool
+    file: str | None
+
+    def canonical(self, spelling: str) -> str:
+        """A flag or a field as the fields are listed: no dashes, and a section by its own name."""
+        head, dot, member = spelling.lstrip("-").partition(".")
+        head = head.replace("-", "_")
+        return self.sections.get(head, head) + dot + member.rstrip("+")
+
+
+def spelt(raw: Any) -> str:
+    """A value as YAML spells it."""
+    if raw is None:
+        return "null"
+    return str(raw).lower() if isinstance(raw, bool) else str(raw)
 
 
 def _number(text: str, kind: str) -> Any:
@@ -62,24 +133,34 @@ def _records() -> Mapping[str, Any]:
 
 def kinds() -> tuple[str, ...]:
     """Whose records are known."""
-    return tuple(_records())
-
-
-def refusals(kind: str) -> Mapping[str, str]:
-    """Flags whose meaning would be lost if they were ignored, and what to say about each."""
-    refused: Mapping[str, str] = _records()[kind].get("refused", {})
-    return refused
+    return tuple(name for name in _records() if not name.startswith("x-"))
 
 
 @cache
+def kind_of(name: str) -> Kind | None:
+    """What is known of a kind of record; None for one that is not."""
+    if name not in kinds():
+        return None
+    record = _records()[name]
+    spellings: dict[str, Field] = {}
+    for field_name, said in record["fields"].items():
+        unset = (*record.get("unset", ()), *said.get("unset", ()))
+        known = Field(**{**said, "name": field_name, "also": tuple(said.get("also", ())), "unset": unset})
+        spellings.update(dict.fromkeys((field_name, *known.also), known))
+    sections = {short: section for section, also in record.get("sections", {}).items() for short in (section, *also)}
+    return Kind(
+        name=name,
+        fields=spellings,
+        sections=sections,
+        unlike=record.get("unlike", {}),
+        launchers=tuple(tuple(words.split()) for words in record.get("launchers", ())),
+        positional=record.get("positional"),
+        negation=record.get("negation", False),
+        file=record.get("file"),
+    )
+
+
 def fields_of(kind: str) -> Mapping[str, Field] | None:
     """Every spelling of every field of a record, underscored, or None for an unknown kind."""
-    record = _records().get(kind)
-    if record is None:
-        return None
-    spellings: dict[str, Field] = {}
-    for name, said in record["fields"].items():
-        unset = (*record.get("unset", ()), *said.get("unset", ()))
-        known = Field(**{**said, "name": name, "also": tuple(said.get("also", ())), "unset": unset})
-        spellings.update(dict.fromkeys((name, *known.also), known))
-    return spellings
+    known = kind_of(kind)
+    return None if known is None else known.fields

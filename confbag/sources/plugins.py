@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from confbag.errors import Fault
@@ -10,8 +11,9 @@ from confbag.provenance import Layer
 from confbag.sources import Found
 from confbag.sources.entry_points import EntryPoint, entry_points
 from confbag.sources.keys import Keys, same, twice
+from confbag.sources.plugin_trial import LOADING, aside, lock, named, refusals, said
 
-__all__ = ["GROUP", "EntryPoint", "entry_points", "read_plugins"]
+__all__ = ["GROUP", "EntryPoint", "entry_points", "failed", "read_plugins"]
 
 GROUP = "confbag.settings"
 _PARTS = ("defaults", "environment")
@@ -20,13 +22,22 @@ _PARTS = ("defaults", "environment")
 def read_plugins(keys: Keys) -> Found:
     """What every installed plug-in declares: {"defaults": {dotted: value}, "environment": ["CONFBAG__ACME__X"]}.
 
-    Two plug-ins that give one key different defaults contradict each other, whichever is found first: a fault.
+    Two plug-ins that give one key different defaults contradict each other, whichever is found first: a fault. With
+    CONFBAG_PLUGINS only those that it names are read, and one that cannot be loaded is a fault; without it such a one
+    is left out with a logged warning, and is a row of every plan.
     """
     settings: dict[str, Any] = {}
     faults: list[Fault] = []
     variables: list[str] = []
-    for point in entry_points(GROUP):
-        found = _read(point, keys)
+    for point, declared, problem in _loaded():
+        if problem is not None:
+            if named() is not None:
+                faults.append(_wrong(point, f"{point.value} cannot be loaded: {problem}; repair or uninstall it"))
+            elif (point, problem) not in _told:
+                _told.add((point, problem))
+                _log(f"plug-in {point.name} ({point.distribution}): its settings are left out: {problem}")
+            continue
+        found = _read(point, declared, keys)
         faults += found.faults
         variables += found.environment
         for setting in found.settings:
@@ -36,16 +47,57 @@ def read_plugins(keys: Keys) -> Found:
     return Found(tuple(settings.values()), tuple(faults), environment=tuple(variables))
 
 
-def _read(point: EntryPoint, keys: Keys) -> Found:
+def failed() -> tuple[tuple[EntryPoint, str], ...]:
+    """The plug-ins whose settings cannot be loaded, each with the reason."""
+    return tuple((point, problem) for point, _, problem in _loaded() if problem is not None)
+
+
+def _loaded() -> list[tuple[EntryPoint, Any, str | None]]:
+    """Each plug-in's object, or why there is none."""
+    with lock:
+        return list(_load_each())
+
+
+def _load_each() -> Iterator[tuple[EntryPoint, Any, str | None]]:
+    points = [] if LOADING in os.environ else list(entry_points(GROUP))
+    asked = named()
+    if asked is not None:
+        points = [point for point in points if point.name in asked]
+    refused = refusals(points, afresh=asked is not None) if points else {}
+    for point in points:
+        if point in refused:
+            yield point, None, refused[point]
+            continue
+        try:
+            with aside():
+                declared = point.load()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # other people's code: whatever it raises, the plug-in is what is broken
+            yield point, None, said(error)
+        else:
+            yield point, declared, None
+
+
+_told: set[tuple[EntryPoint, str]] = set()
+
+
+def _log(message: str) -> None:
+    import logging  # here: only a plug-in that fails needs it
+
+    logging.getLogger("confbag").warning(message)
+
+
+def _wrong(point: EntryPoint, message: str) -> Fault:
+    return Fault(f"plugin {point.name}", None, f"{message} (distribution {point.distribution})")
+
+
+def _read(point: EntryPoint, declared: Any, keys: Keys) -> Found:
     origin = f"plugin {point.name}"
 
     def wrong(message: str) -> Found:
-        return Found(faults=(Fault(origin, None, f"{message} (distribution {point.distribution})"),))
+        return Found(faults=(_wrong(point, message),))
 
-    try:
-        declared = point.load()
-    except (Exception, SystemExit) as error:  # other people's code: whatever it raises, the plug-in is what is broken
-        return wrong(f"{point.value} cannot be loaded: {type(error).__name__}: {error}; repair or uninstall it")
     if not isinstance(declared, Mapping):
         return wrong(f"{point.value} must be a mapping with {' and '.join(_PARTS)}, not {type(declared).__name__}")
     if any(part not in _PARTS for part in declared):

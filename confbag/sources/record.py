@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 from confbag.errors import Fault
 from confbag.provenance import Layer, Setting
 from confbag.sources import Found
-from confbag.sources.fields import Field, fields_of, kinds, refusals
+from confbag.sources.fields import Kind, kind_of, kinds
 from confbag.sources.files import printable
 from confbag.sources.keys import Keys, same, twice
+from confbag.sources.launch import Given, Heard, read_line, take
 from confbag.suggest import nearest
 
 _ABSENT: Any = object()
@@ -19,10 +21,12 @@ _ABSENT: Any = object()
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """kind: whose record it is ("sglang"). One of: argv, its launch flags; values, a mapping or object of its fields.
+    """kind: whose record it is ("sglang", "vllm"). One of: argv, its launch line; values, a mapping or object of its
+    fields.
 
-    A mapping is taken at its word. An object holds every field, set or not, so a field that still has the record's own
-    default (of a dataclass: the class's) counts as not set, and what lies below in precedence keeps its say.
+    A launch line may begin with the command that starts the engine. A mapping is taken at its word. An object holds
+    every field, set or not, so a field that still has the record's own default (of a dataclass: the class's) counts as
+    not set, and what lies below in precedence keeps its say.
     """
 
     kind: str
@@ -30,112 +34,102 @@ class Record:
     values: Any = None
 
 
-_Given = tuple[str, Field, Any]
-
-
 def read_record(record: Record, keys: Keys) -> Found:
-    """What the record sets. Flags and fields that no key answers to are listed in `ignored`, by name only."""
+    """What the record sets. What no key answers to is listed in `ignored`, by name only, with the reason."""
     origin = f"record {printable(record.kind)}"
-    fields = fields_of(record.kind)
-    if fields is None:
+    kind = kind_of(record.kind)
+    if kind is None:
         meant = nearest(record.kind, kinds())
         hint = f"did you mean {meant}?" if meant else f"known: {', '.join(kinds())}"
         return Found(faults=(Fault(origin, None, f"unknown kind of record; {hint}"),))
     if (record.argv is None) == (record.values is None):
         return Found(faults=(Fault(origin, None, "takes argv=[...] or values=..., exactly one of them"),))
-    faults: list[Fault] = []
-    ignored: list[str] = []
-    settings: dict[str, Setting] = {}
     if record.argv is not None:
-        given = _from_argv(record.argv, fields, refusals(record.kind), origin, faults, ignored)
+        sources = read_line(record.argv, kind, origin)
     else:
-        given = _from_values(record.values, fields, ignored)
-    for spelling, field, raw in given:
-        place = f"{origin} {spelling}"
-        if field.key not in keys.leaves:
-            ignored.append(spelling)
-            continue
+        sources = (Heard(), Heard())
+        _take_values(record.values, "", origin, kind, sources[1])
+    beside = {given.field.name: given.raw for heard in sources for given in heard.given}
+    read = {given.field.reads(given.raw) for heard in sources for given in heard.given}
+    settings: list[Setting] = []
+    for heard in sources:
+        settings += _settle(heard, keys, beside, read)
+    faults = tuple(fault for heard in sources for fault in heard.faults)
+    return Found(
+        tuple(settings), faults, ignored={name: why for heard in sources for name, why in heard.ignored.items()}
+    )
+
+
+def _settle(heard: Heard, keys: Keys, beside: Mapping[str, Any], read: set[str | None]) -> list[Setting]:
+    """The settings of one part of a record, each key once; what contradicts itself or is not understood is noted."""
+    settings: dict[str, Setting] = {}
+    for given in heard.given:
+        field, raw, place = given.field, given.raw, given.place
         if field.type == "flag" and not isinstance(raw, bool):
             if raw is not None:
-                faults.append(Fault(place, field.key, "must be true or false"))
+                heard.faults.append(Fault(place, field.key, "must be true or false"))
             continue
-        if field.is_unset(raw):
+        if field.is_unset(raw) or (field.key is None and field.name in read):
             continue
+        unknown = _unknown(given)
+        if unknown is not None:
+            heard.faults.append(Fault(place, field.key, unknown))
+            continue
+        meant = field.meaning(raw, beside)
+        if meant.reason is not None:
+            said = f"{field.word(raw)}: " if field.word(raw) in field.words else ""
+            heard.pass_over(given.spelling, said + meant.reason)
         text = raw if isinstance(raw, str) else None
-        setting = Setting(field.key, field.value(raw), Layer.RECORD, place, text)
-        first = settings.setdefault(field.key, setting)
-        if not same(first.value, setting.value):
-            faults.append(Fault(place, field.key, twice(first.origin, place)))
-    return Found(tuple(settings.values()), tuple(faults), ignored=tuple(dict.fromkeys(ignored)))
+        for key, value in meant.values.items():
+            if key not in keys.leaves:
+                heard.pass_over(given.spelling)
+                continue
+            setting = Setting(key, value, Layer.RECORD, place, text)
+            first = settings.setdefault(key, setting)
+            if not same(first.value, setting.value):
+                heard.faults.append(Fault(place, key, twice(first.origin, place)))
+    return list(settings.values())
 
 
-def _from_argv(
-    argv: Sequence[str],
-    fields: Mapping[str, Field],
-    refused: Mapping[str, str],
-    origin: str,
-    faults: list[Fault],
-    ignored: list[str],
-) -> Iterator[_Given]:
-    words = [str(word) for word in argv]
-    position = 0
-    while position < len(words):
-        word = words[position]
-        position += 1
-        following = position
-        while following < len(words) and not _is_flag(words[following]):
-            following += 1
-        values, position = words[position:following], following
-        if not _is_flag(word):  # only at the start: later on, a flag has taken the words that follow it
-            faults.append(
-                Fault(origin, None, "argv must begin with a flag, not with the command; leave out what comes before")
-            )
-            continue
-        spelling, equals, value = word.partition("=")
-        if equals:
-            values.insert(0, value)
-        name = spelling.lstrip("-").replace("-", "_")
-        place = f"{origin} {printable(spelling)}"
-        field = fields.get(name)
-        if name in refused:
-            faults.append(Fault(place, None, refused[name]))
-        elif field is None:
-            ignored.append(printable(spelling))
-        elif field.type == "flag":
-            if values:
-                faults.append(Fault(place, field.key, "takes no value; leave the flag out for the other meaning"))
-            yield spelling, field, True
-        elif len(values) != 1:
-            faults.append(Fault(place, field.key, "needs a value" if not values else "takes one value, not several"))
-        else:
-            yield spelling, field, values[0]
+def _unknown(given: Given) -> str | None:
+    """What to say of a value that the engine itself would not know; None for one that it does."""
+    field = given.field
+    if not field.closed or field.word(given.raw) in field.words:
+        return None
+    meant = nearest(field.word(given.raw), field.words)
+    hint = f"did you mean {meant}?" if meant else f"known are {', '.join(field.words)}"
+    return f"unknown {field.name.rpartition('.')[2].replace('_', ' ')} {printable(str(given.raw))!r}; {hint}"
 
 
-def _is_flag(word: str) -> bool:
-    return word.startswith("-") and not word[1:2].isdigit() and word != "-"
-
-
-def _from_values(values: Any, fields: Mapping[str, Field], ignored: list[str]) -> Iterator[_Given]:
+def _take_values(values: Any, section: str, origin: str, kind: Kind, heard: Heard) -> None:
     whole = isinstance(values, Mapping)
     defaults = _declared_defaults(values)
-    for name in _names(values, fields):
-        field = fields.get(str(name).replace("-", "_"))
-        if field is None:
-            ignored.append(printable(str(name)))
-            continue
+    for name in _names(values, section, kind):
         raw = values[name] if whole else getattr(values, name, _ABSENT)
-        if raw is _ABSENT or (not whole and same(raw, defaults.get(name, field.default))):
+        spelling = f"{section}{name}"
+        known = kind.fields.get(kind.canonical(spelling))
+        default = defaults.get(name, known.default if known is not None else _ABSENT)
+        if raw is _ABSENT or (known is not None and not whole and same(raw, default)):
             continue
-        yield str(name), field, raw
+        if isinstance(raw, Enum):
+            raw = raw.value if isinstance(raw, str) else raw.name
+        if kind.canonical(spelling) in kind.sections.values() and not isinstance(raw, str):
+            if raw is not None:
+                _take_values(raw, f"{spelling}.", origin, kind, heard)
+        else:
+            take(spelling, f"{origin} {printable(spelling)}", raw, kind, heard)
 
 
-def _names(values: Any, fields: Mapping[str, Field]) -> list[Any]:
+def _names(values: Any, section: str, kind: Kind) -> list[Any]:
     if isinstance(values, Mapping):
         return list(values)
     if dataclasses.is_dataclass(values):
         return [field.name for field in dataclasses.fields(values)]
     held = [name for name in getattr(values, "__dict__", {}) if not name.startswith("_")]
-    return held + [name for name in fields if name not in held and hasattr(values, name)]
+    known = {*kind.fields, *kind.sections}
+    # Without a section: the fields beside the sections. In one: its members.
+    mine = [name.removeprefix(section) for name in known if name.startswith(section)]
+    return held + [name for name in mine if name not in held and name.isidentifier() and hasattr(values, name)]
 
 
 def _declared_defaults(values: Any) -> dict[str, Any]:

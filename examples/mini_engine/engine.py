@@ -222,9 +222,11 @@ def _published_shape() -> Shape:
 
 def _published_device() -> torch.device:
     device = get_device()
-    if device.kind == "cpu" or not isinstance(device.index, int):
-        return torch.device(device.kind)
-    return torch.device(device.kind, device.index)
+    # PyTorch built for ROCm calls its devices cuda.
+    kind = "cuda" if device.kind == "hip" else device.kind
+    if kind == "cpu" or not isinstance(device.index, int):
+        return torch.device(kind)
+    return torch.device(kind, device.index)
 
 
 def _published_page_size() -> int:

@@ -1,4 +1,4 @@
-"""What README and CONTRIBUTING print was run: every command, every Python block, every file that they say to write."""
+"""What README, CONTRIBUTING and docs/ print was run: every command, every Python block, every file that they write."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
 pytestmark = pytest.mark.xdist_group("docs")
 
@@ -102,8 +103,20 @@ def write(tree: Path, block: Block) -> Path | None:
     return None
 
 
+def pages(root: Path) -> list[str]:
+    """The pages in docs/, by their paths from the root."""
+    return [path.relative_to(root).as_posix() for path in sorted((root / "docs").glob("**/*.md"))]
+
+
+def steps(block: Block) -> list[str]:
+    """The commands that a GitHub workflow runs, in order; none of any other block."""
+    workflow = yaml.safe_load(block.text) if block.language == "yaml" else None
+    jobs = workflow.get("jobs", {}) if isinstance(workflow, dict) else {}
+    return [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+
+
 def test_every_block_of_a_document_says_what_it_is(root: Path) -> None:
-    for name in ("README.md", "CONTRIBUTING.md"):
+    for name in ("README.md", "CONTRIBUTING.md", *pages(root)):
         assert {block.language for block in blocks(root / name)} <= {"console", "python", "yaml", "diff", "text"}, name
 
 
@@ -138,8 +151,29 @@ def test_contributing_is_true(tree: Path, run: Callable, tmp_path: Path) -> None
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+def test_the_pages_of_docs_are_true(root: Path, tree: Path, run: Callable, tmp_path: Path) -> None:
+    """Each page in a copy of its own. A workflow's commands run after what the page says to do before."""
+    checked = {"console": 0, "python": 0, "steps": 0}
+    for number, name in enumerate(pages(root)):
+        copied = Path(shutil.copytree(tree, tmp_path / str(number), symlinks=True))
+        env = environment(copied)
+        for block in blocks(copied / name):
+            if block.language == "console":
+                check_console(block, run, copied, env)
+                checked["console"] += 1
+            elif block.language == "python":
+                check_python(block, run, copied, env, tmp_path / "block.py")
+                checked["python"] += 1
+            for command in steps(block):
+                ran = run("bash", "-e", "-c", command, cwd=copied, env=env)
+                assert ran.returncode == 0, f"{name}, line {block.line}: {command}: {ran.stdout}{ran.stderr}"
+                checked["steps"] += 1
+    assert checked["console"] >= 2
+    assert checked["steps"] >= 2
+
+
 def test_every_link_of_a_document_leads_somewhere(root: Path) -> None:
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", *pages(root)):
         for target in re.findall(r"\]\(([^)#]+)", (root / name).read_text(encoding="utf-8")):
             if "://" not in target:
-                assert (root / target).exists(), f"{name}: {target}"
+                assert ((root / name).parent / target).exists(), f"{name}: {target}"

@@ -12,7 +12,7 @@ import pytest
 from confbag.provenance import Layer, Setting
 from confbag.sources.entry_points import entry_points
 from confbag.sources.keys import Keys
-from confbag.sources.plugins import read_plugins
+from confbag.sources.plugins import failed, read_plugins
 
 
 @pytest.fixture
@@ -20,6 +20,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder that is the whole of sys.path for distributions."""
     keep = [entry for entry in sys.path if not any(Path(entry or ".").glob("*.*-info"))]
     monkeypatch.setattr(sys, "path", [str(tmp_path), *keep])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("CONFBAG_PLUGINS", raising=False)
     return tmp_path
 
 
@@ -118,10 +120,43 @@ def test_defaults_and_variables(site: Path, monkeypatch: pytest.MonkeyPatch, key
 @pytest.mark.parametrize(
     ("source", "told"),
     [
-        ("raise RuntimeError('no driver')", "cannot be loaded: RuntimeError: no driver"),
+        ("raise RuntimeError('no driver')", "RuntimeError: no driver (broken_settings.py:1)"),
         ("import nothing_of_this_name", "ModuleNotFoundError"),
         ("raise SystemExit(3)", "SystemExit"),
         ("OTHER = 1", "AttributeError"),
+        ("import os; os._exit(3)", "exited with status 3 while it was loaded"),
+    ],
+)
+def test_settings_that_cannot_be_loaded_are_fatal_only_when_named(
+    site: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    keys: Keys,
+    source: str,
+    told: str,
+) -> None:
+    install(site, "acme-1.0", "acme = broken_settings:DATA")
+    module(site, "broken_settings", source, monkeypatch)
+    found = read_plugins(keys)
+    assert not found.faults
+    assert not found.settings
+    ((point, why),) = failed()
+    assert (point.name, told in why) == ("acme", True)
+    read_plugins(keys)
+    (record,) = caplog.records  # once, however many bags a process loads
+    assert "plug-in acme (acme): its settings are left out: " in record.getMessage()
+    monkeypatch.setenv("CONFBAG_PLUGINS", "acme")
+    (fault,) = read_plugins(keys).faults
+    assert fault.where == "plugin acme"
+    assert told in fault.message
+    assert "repair or uninstall it" in fault.message
+    monkeypatch.setenv("CONFBAG_PLUGINS", "another")
+    assert not read_plugins(keys).faults
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
         ("DATA = [1]", "must be a mapping"),
         ("DATA = {'default': {}}", "neither defaults nor environment"),
         ("DATA = {'defaults': [1]}", "must be a mapping"),

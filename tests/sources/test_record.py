@@ -69,7 +69,7 @@ def test_what_nobody_answers_to_is_listed_by_name_only(keys: Keys) -> None:
     found = argv(
         keys, "--trust-remote-code --api-key hunter2 --cuda-graph-bs 1 2 4 --seed=-1 --x -1 --tp 2 --api-key hunter2"
     )
-    assert found.ignored == ("--trust-remote-code", "--api-key", "--cuda-graph-bs", "--seed", "--x")
+    assert tuple(found.ignored) == ("--trust-remote-code", "--api-key", "--cuda-graph-bs", "--seed", "--x")
     assert values(found) == {"parallel.tp_size": 2}
     assert not found.faults
     assert "hunter2" not in repr(found)
@@ -94,7 +94,6 @@ def test_the_records_own_words_for_unset(keys: Keys, line: str) -> None:
             "is given twice with different values, the first time at record sglang --tp;",
         ),
         ("--tp 2 --tp 4", "is given twice"),
-        ("--config hunter2.yaml", "is not read; give its flags here"),
     ],
 )
 def test_flags_that_are_wrong(keys: Keys, line: str, told: str) -> None:
@@ -128,7 +127,7 @@ def test_a_mapping_is_taken_at_its_word(keys: Keys) -> None:
         Record("sglang", values={**given, "kv-cache-dtype": "fp8_e5m2", "chunked_prefill_size": 1}), keys
     )
     assert not found.faults
-    assert found.ignored == ("chunked_prefill_size",)
+    assert tuple(found.ignored) == ("chunked_prefill_size",)
     assert values(found) == {
         "exec.graph": True,
         "exec.compile": False,
@@ -166,7 +165,7 @@ def test_a_field_of_an_object_that_holds_its_default_is_not_set(keys: Keys, wrap
     found = read_record(Record("sglang", values=record), keys)
     assert not found.faults
     assert values(found) == {"model.path": "m", "memory.radix_cache": False, "exec.attention.backend": "fa3"}
-    assert found.ignored == ("api_key",)
+    assert tuple(found.ignored) == ("api_key",)
     assert "hunter2" not in repr(found)
 
 
@@ -193,7 +192,7 @@ def test_a_field_whose_key_an_engine_left_out_is_listed() -> None:
     keys = Keys(["exec.graph"])
     found = read_record(Record("sglang", argv=["--tp", "2", "--disable-cuda-graph"]), keys)
     assert values(found) == {"exec.graph": False}
-    assert found.ignored == ("--tp",)
+    assert tuple(found.ignored) == ("--tp",)
 
 
 def test_no_two_fields_set_one_key_and_every_key_is_known(keys: Keys) -> None:

@@ -88,7 +88,7 @@ def test_the_object_says_what_it_holds() -> None:
     ops = plan_of(op_of("kvcache.last_loc"), op_of("b.other")).bind()
     assert "last_loc=acme, other=acme" in repr(ops)
     assert {"last_loc", "other"} <= set(dir(ops))
-    assert [binding.op for binding in bindings_of(ops).values()] == ["kvcache.last_loc", "b.other"]
+    assert [binding.op for (binding,) in bindings_of(ops).values()] == ["kvcache.last_loc", "b.other"]
 
 
 class Kernel:

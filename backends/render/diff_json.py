@@ -1,0 +1,95 @@
+"""A diff as plain data and as JSON text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from confbag.backends.render.json import plain, rejection_dict
+
+if TYPE_CHECKING:
+    from confbag.backends.diff import BindingChange, Change, Diff
+    from confbag.backends.rejection import Rejection
+    from confbag.backends.sides import Decided, Fact, Side, Valued
+
+T = TypeVar("T")
+
+SCHEMA_VERSION = 1
+
+
+def render(diff: Diff) -> str:
+    """The diff as JSON, in ASCII."""
+    return json.dumps(diff_dict(diff), indent=2, allow_nan=False) + "\n"
+
+
+def diff_dict(diff: Diff) -> dict[str, Any]:
+    """The diff as plain data; `a` and `b` of each entry are what the sides say, null where one says nothing."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "same": diff.same,
+        "a": _side(diff.a),
+        "b": _side(diff.b),
+        "bindings": [_binding(change) for change in diff.bindings],
+        "settings": [_change(change, _valued) for change in diff.settings],
+        "environment": [_change(change, str) for change in diff.environment],
+        "libraries": [_change(change, list) for change in diff.libraries],
+        "platform": [_change(change, _fact) for change in diff.platform],
+        "assumed": [_change(change, list) for change in diff.assumed],
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {
+        "name": side.name,
+        "kind": side.kind,
+        "platform": side.platform,
+        "fingerprint": side.fingerprint,
+        "faults": [{**rejection_dict(fault), "op": fault.op, "phase": fault.phase} for fault in side.faults],
+    }
+
+
+def _binding(change: BindingChange) -> dict[str, Any]:
+    place, _, layers = change.slot.partition("/")
+    op, _, phase = place.partition("@")
+    return {
+        "op": op,
+        "phase": phase or None,
+        "layers": layers or None,
+        "a": _decided(change.a),
+        "b": _decided(change.b),
+        "against_a": _against(change.against_a),
+        "against_b": _against(change.against_b),
+        "because": list(change.because),
+    }
+
+
+def _decided(decided: Decided) -> dict[str, Any]:
+    return {
+        "used": decided.used,
+        "provider": decided.provider,
+        "variant": decided.variant,
+        "target": decided.target,
+        "engine": decided.engine,
+        "rule": decided.rule,
+        "why": decided.why,
+        "skipped_because": decided.skipped_because,
+        "assumed": list(decided.assumed),
+    }
+
+
+def _against(rejection: Rejection | None) -> dict[str, Any] | None:
+    return None if rejection is None else rejection_dict(rejection)
+
+
+def _valued(valued: Valued) -> dict[str, Any]:
+    return {"value": plain(valued.value), "origin": valued.origin}
+
+
+def _fact(fact: Fact) -> dict[str, Any]:
+    return {"value": plain(fact.value), "assumed": fact.assumed}
+
+
+def _change(change: Change[T], data: Callable[[T], Any]) -> dict[str, Any]:
+    sides = {name: None if said is None else data(said) for name, said in (("a", change.a), ("b", change.b))}
+    return {"name": change.name, **sides}
