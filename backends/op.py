@@ -29,8 +29,8 @@ class Implementation:
     among those that can run when no rule does. slow: what is slow about it and when; a plan that chooses it by itself
     warns. aliases: old names, each still accepted with a warning. companions: the provider another phase takes when
     this one was named for the whole op and lacks that phase. emulated_pages: it takes any page size through per-token
-    tables. unconfirmed: the columns of its row that nobody confirmed. cases: what `confbag verify` runs it on in place of
-    the op's cases.
+    tables. unconfirmed: the columns of its row that nobody confirmed. cases: what `confbag verify` runs it on instead
+    of the op's cases.
     """
 
     op: str

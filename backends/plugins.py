@@ -101,7 +101,7 @@ def _load_one(registry: Registry, point: EntryPoint, refused: str | None, *, fat
     try:
         with nullcontext() if registry._plugin is None else aside():
             point.load()(registry)
-        registry.check()
+        registry.check(tested=registry._plugin is None)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # other people's code: SystemExit too

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from confbag.backends.check import Situation, reasons
 from confbag.backends.facts import DERIVED_FROM, gather
@@ -16,7 +15,6 @@ from confbag.backends.plan import Plan
 from confbag.backends.rejection import Rejection
 
 AGREES, DISAGREES, FAILED, NOT_RUN = "agrees", "disagrees", "failed", "not run"
-BAD: Final = (DISAGREES, FAILED)
 
 
 @dataclass(frozen=True)
@@ -68,10 +66,21 @@ class Count:
     def of(cls, outcomes: Iterable[Outcome]) -> Count:
         """Of every outcome of one run."""
         every = list(outcomes)
-        by_status = [sum(outcome.status == status for outcome in every) for status in (AGREES, *BAD, NOT_RUN)]
         schemas = [verified for outcome in every for _, verified in outcome.schemas]
         required = sum(len(outcome.task.implementation.requires.native_ops) for outcome in every)
-        return cls(*by_status, sum(schemas), len(schemas) - sum(schemas), required - len(schemas))
+
+        def having(status: str) -> int:
+            return sum(outcome.status == status for outcome in every)
+
+        return cls(
+            agree=having(AGREES),
+            disagree=having(DISAGREES),
+            failed=having(FAILED),
+            not_run=having(NOT_RUN),
+            verified=sum(schemas),
+            unverified=len(schemas) - sum(schemas),
+            not_looked_at=required - len(schemas),
+        )
 
     @property
     def run(self) -> int:

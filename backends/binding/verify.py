@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from confbag.backends.binding import environment
 from confbag.backends.binding.bind import BoundRow, bind_rows
-from confbag.backends.binding.library_loading import import_fault
+from confbag.backends.binding.library_loading import import_fault, torch_fault
 from confbag.backends.rejection import Rejection
 from confbag.backends.verification import AGREES, DISAGREES, FAILED, NOT_RUN, Outcome, Task
+from confbag.errors import BindError
 
 if TYPE_CHECKING:
     from confbag.backends.plan import Plan
@@ -35,9 +37,17 @@ Progress = Callable[[Task, int], None]
 def verify(plan: Plan, tasks: Sequence[Task], count: int, progress: Progress | None = None) -> Iterator[Outcome]:
     """The outcome of each task, in order, as soon as it is known. count: random inputs beside those at the boundaries.
 
-    The variables that the plan needs are set meanwhile and stay set. Raises nothing of a kernel's: what it raises is
-    its outcome.
+    The variables that the plan needs are set and stay set. Whatever a kernel raises is its outcome. Raises BindError
+    where a variable that the plan needs has another value, or a torch that is installed cannot be imported.
     """
+    faults = environment.conflicts(plan.environment, os.environ, {}, unset_too=False)
+    running = [task for task in tasks if task.reference is not None]
+    if any(
+        component.name == "torch" for task in running for component in task.implementation.requires.parsed_components
+    ):
+        faults += filter(None, [torch_fault()])
+    if faults:
+        raise BindError("nothing can be verified: " + "; ".join(map(str, faults)), faults)
     with environment.applied(plan.environment):
         for task in tasks:
             yield _outcome(plan, task, count, progress)

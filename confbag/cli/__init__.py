@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from argparse import SUPPRESS, Action, ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -16,16 +17,24 @@ COMMANDS = {
     "diff": "what two configurations, platforms or locks decide differently, and why",
     "lock": "write down what a configuration decides, or check that it still decides that",
     "catalog": "the attention backends, what each needs and offers, and the rules that choose one",
+    "verify": "every implementation that this machine can run, against its reference",
     "doctor": "what this machine is, what it lacks, and a file of it to plan from elsewhere",
     "schema": "the JSON schema of configurations (for editors) or plans, or the fields table for the ratchets",
+    "ratchet": "the linter that keeps an engine's code on the road (its exit statuses are its own)",
 }
+# It is a command of commands: it parses its words itself.
+WHOLE = ("ratchet",)
 EPILOG = """\
 exit status: 0 done; 2 usage or configuration; 3 no plan satisfies it (or --strict and a warning); 4 differs from the
-lock; 70 a bug of confbag; 130 interrupted. CONFBAG_TRACEBACK=1 shows a bug's traceback. NO_COLOR turns colour off."""
+lock; 5 verification failed; 70 a bug of confbag; 130 interrupted. CONFBAG_TRACEBACK=1 shows a bug's traceback.
+NO_COLOR turns colour off."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
+    # One short run makes next to no garbage that only the collector could free, and would pay for it at every import.
+    collecting = gc.isenabled()
+    gc.disable()
     try:
         status = _run(list(sys.argv[1:] if argv is None else argv))
         flush()
@@ -38,6 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BROKEN_PIPE
     except Exception as error:
         return failure(error)
+    finally:
+        if collecting:
+            gc.enable()
     return status
 
 
@@ -52,6 +64,8 @@ def _run(argv: list[str]) -> int:
             + (f"did you mean {close}?" if close else f"write one of {', '.join(COMMANDS)}")
         )
         return USAGE
+    if name in WHOLE:
+        return int(import_module(f"confbag.cli.{name}").main(argv[1:]))
     parser, module = _parser(name)
     if name is None:
         _known(parser, *parser.parse_known_args(argv))

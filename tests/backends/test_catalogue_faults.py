@@ -13,11 +13,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+import confbag
 from confbag import Bag
 from confbag.backends import Platform, Registry, make_plan
 from confbag.backends.catalogue import read
 from confbag.errors import RegistrationError
 from confbag.kernels.attention.contract import ATTENTION
+from confbag.sources.keys import same
+from confbag.sources.yaml import load_document
 
 ROW: dict[str, Any] = {
     "provider": "x",
@@ -257,3 +260,13 @@ def test_mutated_rows_are_refused_or_can_be_planned(
         speculation = {} if topk is None else {"spec.algorithm": "EAGLE", "spec.topk": topk}
         plan = make_plan(bag_of(**speculation), machine, registry=registry)
         assert all(isinstance(str(reason), str) for binding in plan.bindings for reason in binding.rejected)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((Path(confbag.__file__).parent / "backends/catalog").glob("*.yaml")), ids=lambda path: path.name
+)
+def test_our_own_files_read_the_same_by_the_strict_reader(path: Path) -> None:
+    strict, faults = load_document(path.read_bytes(), path.name)
+    assert not faults
+    assert strict is not None
+    assert same(read(path.name), strict.data)

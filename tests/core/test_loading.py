@@ -138,7 +138,8 @@ def test_every_fault_of_every_source_at_once_in_order(tmp_path: Path) -> None:
         "write a whole number of at least 1, such as 1",
         "--set: disagg.mode: expected off, prefill or decode, got the text 'of'; write off",
         "--set: exec.kernels.pin: expected a mapping of OP, OP@PHASE or OP/LAYERS to provider, but it "
-        "holds the number 3; write a mapping of OP, OP@PHASE or OP/LAYERS to provider, such as {kvcache.last_loc: triton}",
+        "holds the number 3; write a mapping of OP, OP@PHASE or OP/LAYERS to provider, "
+        "such as {kvcache.last_loc: triton}",
         "override load: model.dtype: expected a name or null, got a list; write a name",
         "override load: model.num_heads: expected a whole number of at least 1 or null, got true; "
         "write a whole number of at least 1, such as 1",
