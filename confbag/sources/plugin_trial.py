@@ -32,6 +32,8 @@ LOADING = "CONFBAG_PLUGIN_LOADING"
 
 LIMIT = 5.0
 
+_HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 _START = (
     "import sys; sys.path[:] = [entry for entry in sys.path if entry];"  # a json.py in our folder is not the library's
     "import json; task = json.loads(sys.argv[1]); sys.path[:] = task['path'];"
@@ -180,7 +182,8 @@ class _Trial:
         if not sys.executable:
             raise ValueError("this process does not know its interpreter")
         task = {
-            "path": [entry or os.getcwd() for entry in sys.path],
+            # Last the folder that we ourselves were found in: whoever changed sys.path since then has us loaded already.
+            "path": [*(entry or os.getcwd() for entry in sys.path), _HERE],
             "point": [self.point.group, self.point.name, self.point.value, self.point.distribution],
             "use": self.use,
         }
