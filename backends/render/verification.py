@@ -40,8 +40,8 @@ def _parts(plan: Plan, outcomes: Sequence[Outcome]) -> Iterator[Table | Text]:
         yield Text("-" * WIDTH, DIM)
     for op, group in _by_op(ran):
         yield Text(clean(op), BOLD)
-        yield columns(map(_row, group), NAME, CASES, RESULT)
         for outcome in group:
+            yield columns([_row(outcome)], NAME, CASES, RESULT)
             yield from _native(outcome)
     left_out = [outcome for outcome in outcomes if outcome.status == NOT_RUN]
     if left_out:

@@ -18,6 +18,7 @@ DONE = 0
 USAGE = 2
 UNSATISFIED = 3
 DIFFERS = 4
+UNVERIFIED = 5
 BUG = 70
 NO_OUTPUT = 74
 INTERRUPTED = 130
@@ -28,8 +29,9 @@ class OutputError(ConfbagError):
     """Standard output could not be written (a full disk)."""
 
 
-def add_sources(parser: ArgumentParser, *, option: bool = False) -> None:
-    """The arguments that say what is planned, and for which machine. option: files are given by --config."""
+def add_sources(parser: ArgumentParser, *, option: bool = False, elsewhere: bool = True) -> None:
+    """The arguments that say what is planned, and for which machine. option: files are given by --config. elsewhere:
+    another machine than this one may be named."""
     what = "YAML files, a later one wins; none: the defaults"
     if option:
         parser.add_argument("--config", action="append", default=[], metavar="CONFIG", help=f"{what}; repeatable")
@@ -42,11 +44,14 @@ def add_sources(parser: ArgumentParser, *, option: bool = False) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="one value, in YAML flow syntax; repeatable"
     )
-    parser.add_argument(
-        "--platform",
-        metavar="this|NAME|FILE",
-        help="this machine (the default), one known by name (npu:ascend910_93), or a dumped file",
-    )
+    if elsewhere:
+        parser.add_argument(
+            "--platform",
+            metavar="this|NAME|FILE",
+            help="this machine (the default), one known by name (npu:ascend910_93), or a dumped file",
+        )
+    else:
+        parser.set_defaults(platform=None)
     parser.add_argument(
         "--record",
         metavar="KIND",

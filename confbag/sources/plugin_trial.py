@@ -1,6 +1,8 @@
 """Plug-ins are tried in a child process before they are loaded here, so that one that hangs or ends the process is a
 reason to leave it out, and not the end."""
 
+# ratchet: allow-file CB121 -- a plug-in is tried once a process for each state of its files
+
 from __future__ import annotations
 
 import contextlib
@@ -182,7 +184,7 @@ class _Trial:
         if not sys.executable:
             raise ValueError("this process does not know its interpreter")
         task = {
-            # Last the folder that we ourselves were found in: whoever changed sys.path since then has us loaded already.
+            # Last the folder that we were found in: whoever changed sys.path since has us loaded already.
             "path": [*(entry or os.getcwd() for entry in sys.path), _HERE],
             "point": [self.point.group, self.point.name, self.point.value, self.point.distribution],
             "use": self.use,

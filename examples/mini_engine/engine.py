@@ -50,25 +50,15 @@ class Engine:
 
     def __init__(self, ops: Any, limits: Limits | None = None, *, seed: int = 0) -> None:
         limits = limits or Limits()
-        shape = _published_shape()
         device = _published_device()
-        width = _published_width()
+        width = published_width()
         self.report = Report()
         self._ops = ops
         self._device = device
         self._mirrors = get_exec().debug.mirrors
         # A window may reach past the longest request; what is there names slot 0, but needs a column and a position.
         columns = limits.max_context + (width or 0)
-        self.model = Decoder(shape, seed=seed, device=device, max_positions=columns)
-        self.pool = KvPool(
-            shape,
-            pages=limits.pages,
-            page_size=_published_page_size(),
-            rows=limits.max_batch,
-            columns=columns,
-            device=device,
-            last_loc=ops.last_loc,
-        )
+        self.model, self.pool = self._build(limits, columns=columns, seed=seed)
         self.scheduler = Scheduler(self.pool, max_batch=limits.max_batch, max_context=limits.max_context)
         self.buffers = (
             VerifyBuffers(ops.draft_extend_fill, max_bs=limits.max_batch, width=width, device=device) if width else None
@@ -100,11 +90,32 @@ class Engine:
             pass
         return self.report
 
+    def _build(self, limits: Limits, *, columns: int, seed: int) -> tuple[Any, KvPool]:
+        """The decoder, which has `logits`, and its memory."""
+        shape = _published_shape()
+        decoder = Decoder(shape, seed=seed, device=self._device, max_positions=columns)
+        pool = KvPool(
+            shape,
+            pages=limits.pages,
+            page_size=published_page_size(),
+            rows=limits.max_batch,
+            columns=columns,
+            device=self._device,
+            last_loc=self._ops.last_loc,
+        )
+        return decoder, pool
+
+    def _forward(self, phase: str, batch: Batch, growth: Sequence[tuple[int, int, int]]) -> Tensor:
+        """The hidden state of every token. growth: (row, tokens before, tokens after) of each request that is live."""
+        attention: Attention = getattr(self._ops, f"attention_{phase}")
+        hidden: Tensor = self.model.forward(batch, self.pool.cache, self.pool.req_to_token, attention)
+        return hidden
+
     def _step(self) -> str | None:
         kind: str | None = None
         if admitted := self.scheduler.admit():
             kind = "prefill"
-            self._extend_by_one_pass(admitted, self._ops.attention_prefill)
+            self._extend_by_one_pass(admitted, "prefill")
         elif running := self.scheduler.running:
             guesses = [self._guess(request) for request in running]
             if self.buffers is not None and any(guesses):
@@ -112,18 +123,17 @@ class Engine:
                 self._verify(self.buffers, running, guesses)
             else:
                 kind = "decode"
-                self._extend_by_one_pass(running, self._ops.attention_decode)
+                self._extend_by_one_pass(running, "decode")
         self.scheduler.retire()
         if self._mirrors:
             self.pool.check()
         return kind
 
-    def _extend_by_one_pass(self, requests: Sequence[Request], attention: Attention) -> None:
+    def _extend_by_one_pass(self, requests: Sequence[Request], phase: str) -> None:
         """Cache what is not cached yet, a whole prompt or the last token, and append the token that follows."""
         rows = [_row(request) for request in requests]
-        self.pool.extend(
-            [(row, request.cached, len(request.tokens)) for row, request in zip(rows, requests, strict=True)]
-        )
+        growth = [(row, request.cached, len(request.tokens)) for row, request in zip(rows, requests, strict=True)]
+        self.pool.extend(growth)
         counts = [len(request.tokens) - request.cached for request in requests]
         batch = Batch(
             input_ids=self._integers([token for request in requests for token in request.tokens[request.cached :]]),
@@ -140,7 +150,7 @@ class Engine:
             seq_lens=self._integers([len(request.tokens) for request in requests], torch.int32),
             query_lens=self._integers(counts, torch.int32),
         )
-        hidden = self.model.forward(batch, self.pool.cache, self.pool.req_to_token, attention)
+        hidden = self._forward(phase, batch, growth)
         last = self._integers(counts).cumsum(0) - 1
         logits = self.model.logits(hidden[last])
         temperatures = torch.tensor([[request.temperature] for request in requests], device=self._device)
@@ -160,9 +170,8 @@ class Engine:
     def _verify(self, buffers: VerifyBuffers, requests: Sequence[Request], guesses: Sequence[list[int]]) -> None:
         """Run every request's committed token and guesses in one pass, and keep the guesses that the model confirms."""
         paired = list(zip(requests, guesses, strict=True))
-        self.pool.extend(
-            [(_row(request), request.cached, len(request.tokens) + len(drafts)) for request, drafts in paired]
-        )
+        growth = [(_row(request), request.cached, len(request.tokens) + len(drafts)) for request, drafts in paired]
+        self.pool.extend(growth)
         windows = [
             Window(
                 row=_row(request),
@@ -177,7 +186,7 @@ class Engine:
         if self._mirrors:
             buffers.check(windows, step)
         # The draft phase is what spec.attention_mode verifies with; refusals.py refuses a plan where it is not.
-        hidden = self.model.forward(step.batch, self.pool.cache, self.pool.req_to_token, self._ops.attention_draft)
+        hidden = self._forward("draft", step.batch, growth)
         logits = self.model.logits(hidden)
         drawn = sampling.noise(
             [
@@ -229,14 +238,15 @@ def _published_device() -> torch.device:
     return torch.device(kind, device.index)
 
 
-def _published_page_size() -> int:
+def published_page_size() -> int:
+    """Slots of a page."""
     page_size = get_memory().page_size
     if not isinstance(page_size, int):
         raise ValueError(f"memory.page_size is {page_size!r}: publish the plan's bag, in which it is a number")
     return page_size
 
 
-def _published_width() -> int | None:
+def published_width() -> int | None:
     """The verify step's tokens a request; None without speculation."""
     spec = get_spec()
     return None if spec.algorithm == "none" else spec.num_draft_tokens

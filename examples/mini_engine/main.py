@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from confbag import Bag, PlanError, load, publish
-from confbag.backends import Plan, make_plan
+from confbag.backends import Plan, Platform, make_plan
 from confbag.errors import ConfbagError, DeclaredOnlyError
 
 from .refusals import refuse
 
 if TYPE_CHECKING:
-    from .engine import Engine, Report
+    from .engine import Engine, Limits, Report
 
 PROMPTS = (
     b"one two three one two three one two",
@@ -28,6 +28,7 @@ PROMPTS = (
     b"paged, batched, speculative",
 )
 OPS = ("attention", "kvcache.last_loc", "speculative.draft_extend_fill")
+DSV4_OPS = ("dsv4.compressor", "dsv4.sparse_attention", "dsv4.sparse_metadata", *OPS[1:])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,14 +44,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Only now: a plan is made without torch, and a machine without it is told so by the plan.
     import torch
 
-    from .engine import Engine, Limits
+    from .engine import Limits
     from .scheduler import RequestError
 
     # Tensors this small are slower on many threads.
     torch.set_num_threads(1)
 
     limits = Limits(arguments.max_batch, arguments.pages, arguments.max_context)
-    engine = Engine(ops, limits, seed=arguments.seed)
+    engine = engine_of(plan.bag, ops, limits, seed=arguments.seed)
     prompts = [text.encode() for text in arguments.prompt] or PROMPTS
     count = arguments.requests if arguments.requests is not None else len(prompts)
     try:
@@ -68,14 +69,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def walk(bag: Bag) -> tuple[Plan, Any]:
-    """Plan, bind, publish: the plan, and the ops of it that this engine calls."""
-    plan = make_plan(bag)
+def walk(bag: Bag, platform: Platform | None = None) -> tuple[Plan, Any]:
+    """Plan, bind, publish: the plan, and the ops of it that this engine calls. platform: None is this machine."""
+    plan = make_plan(bag, platform)
     resolved = plan.bag
     refuse(resolved)
-    ops = plan.bind(ops=[row.slot for row in plan.bindings if row.used and row.op in OPS])
+    called = ops_of(resolved)
+    ops = plan.bind(ops=[row.slot for row in plan.bindings if row.used and row.op in called])
     publish(resolved, role="engine")
     return plan, ops
+
+
+def ops_of(bag: Bag) -> tuple[str, ...]:
+    """The ops that the engine calls for a kind of model."""
+    return DSV4_OPS if bag["model.kind"] == "dsv4" else OPS
+
+
+def engine_of(bag: Bag, ops: Any, limits: Limits, *, seed: int = 0) -> Engine:
+    """The engine for the kind of model that was published."""
+    if bag["model.kind"] == "dsv4":
+        from .dsv4_engine import Dsv4Engine
+
+        return Dsv4Engine(ops, limits, seed=seed)
+    from .engine import Engine
+
+    return Engine(ops, limits, seed=seed)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -125,8 +143,9 @@ def _show(lines: list[str]) -> None:
 
 def _providers(plan: Plan) -> list[str]:
     lines = []
+    called = ops_of(plan.bag)
     for row in plan.bindings:
-        if row.used and row.op in OPS:
+        if row.used and row.op in called:
             lines.append(f"{row.slot:<32} {row.provider}")
     return lines
 

@@ -60,6 +60,7 @@ ATTENTION = Op(
     phases=("prefill", "decode", "draft"),
     # The second one for models of kind dsv4, which the first does not take.
     reference=("torch_native", "reference"),
+    cases="confbag.kernels.attention.cases:cases",
     settings={phase: (f"exec.attention.{phase}", "exec.attention.backend") for phase in ("prefill", "decode", "draft")},
     asks={
         "window": {"model.sliding_window": {"set": True}},

@@ -84,6 +84,7 @@ DRAFT_EXTEND_FILL = Op(
     draft_extend_fill,
     applies={"spec.algorithm": {"not": ["none"]}},
     reference_on=("npu",),
+    cases="confbag.kernels.draft_extend.cases:cases",
 )
 
 DRAFT_EXTEND_FILL.implement(

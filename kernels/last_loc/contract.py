@@ -31,7 +31,7 @@ def last_loc(req_to_token: Tensor, req_pool_indices: Tensor, prefix_lens: Tensor
     raise NotImplementedError
 
 
-LAST_LOC = Op("kvcache.last_loc", last_loc)
+LAST_LOC = Op("kvcache.last_loc", last_loc, cases="confbag.kernels.last_loc.cases:cases")
 
 LAST_LOC.implement(
     "reference",

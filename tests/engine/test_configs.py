@@ -20,12 +20,14 @@ SCHEMA = EXAMPLES / "configs" / "confbag.schema.json"
 
 MACHINES = {
     "ascend-deepseek-v4.yaml": "npu:ascend910_93",
+    "cpu-deepseek-v4-mini.yaml": "cpu:x86_64",
     "cpu-laptop.yaml": "cpu:aarch64",
     "hopper-deepseek-v3.yaml": "cuda:sm90",
     "xpu-deterministic.yaml": "xpu:bmg",
 }
 PROVIDERS = {
     "ascend-deepseek-v4.yaml": ("dsv4", "dsv4", "dsv4", "triton_int32_safe", "reference"),
+    "cpu-deepseek-v4-mini.yaml": ("reference",) * 5,
     "cpu-laptop.yaml": ("torch_native", "torch_native", "torch_native", "reference", "reference"),
     "hopper-deepseek-v3.yaml": ("fa3", "fa3", "fa3", "triton", "triton"),
     "xpu-deterministic.yaml": ("intel_xpu", "intel_xpu", None, "triton", None),

@@ -90,6 +90,14 @@ def test_its_variable_is_known_and_its_probe_finds_the_device(confbag: Confbag) 
     assert "CONFBAG__ACME__SIMULATOR" in ran.stderr
 
 
+def test_its_op_is_verified_on_its_own_cases(confbag: Confbag) -> None:
+    ran = confbag("confbag", "verify", "moe.expert_counts", "--set", "device.kind=cpu", "--format", "json")
+    assert ran.returncode == 0, ran.stderr
+    found = {row["provider"]: row for row in json.loads(ran.stdout)["results"]}
+    assert (found["reference"]["status"], found["reference"]["cases"]) == ("agrees", 23)
+    assert (found["acme"]["status"], found["acme"]["rejection"]["code"]) == ("not run", "device")
+
+
 def test_its_own_tests_pass_where_it_is_installed(confbag: Confbag, root: Path, tmp_path: Path) -> None:
     shutil.copytree(root / "examples" / "plugin" / "tests", tmp_path / "tests")
     shutil.copy(root / "examples" / "plugin" / "pyproject.toml", tmp_path)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from confbag_acme import probe
 from confbag_acme.expert_counts import native, reference
+from confbag_acme.expert_counts.cases import cases
 from torch import Tensor
 
 from confbag import load
@@ -53,6 +54,11 @@ def test_the_kernel_is_the_reference(acme_ops: None, ids: list[list[int]], dtype
     got = native.expert_counts(expert_ids, 8)
     assert torch.equal(got, wanted)
     assert (got.dtype, got.shape) == (torch.int32, (8,))
+
+
+def test_the_kernel_is_the_reference_on_what_verify_runs(acme_ops: None) -> None:
+    found = [case.difference(reference.expert_counts, native.expert_counts) for case in cases("cpu", 20)]
+    assert found == [None] * 23
 
 
 @pytest.mark.parametrize("wrong", [-2, 8])

@@ -195,6 +195,16 @@ def native_cases(device: str, count: int, seed: int = 0) -> Iterator[Case]:
         yield _native(random_shape(seed + number), (128, 512)[number % 2]).case(device)
 
 
+def a5_cases(device: str, count: int, seed: int = 0) -> Iterator[Case]:
+    """With CONTINUOUS state alone: how A5 addresses a ring in its other one is not published: no reference."""
+    for name, shape in BOUNDARIES.items():
+        if shape.cache_mode == CONTINUOUS:
+            yield replace(_native(shape, 128).case(device), name=name)
+    for number in range(count):
+        shape = replace(random_shape(seed + number), cache_mode=CONTINUOUS)
+        yield _native(shape, (128, 512)[number % 2]).case(device)
+
+
 def _native(shape: Shape, head_dim: int) -> Shape:
     return replace(shape, hidden=1024, head_dim=head_dim, rope_head_dim=64, rotary_mode=PAIRS)
 

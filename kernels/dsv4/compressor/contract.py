@@ -103,7 +103,9 @@ _STATE = Need(
 _DTYPES = ("bfloat16", "float16")
 _HEAD_SIZES = (128, 512)
 
-COMPRESSOR = Op("dsv4.compressor", compressor, applies={"model.kind": "dsv4"})
+_CASES = "confbag.kernels.dsv4.compressor.cases"
+
+COMPRESSOR = Op("dsv4.compressor", compressor, applies={"model.kind": "dsv4"}, cases=f"{_CASES}:cases")
 
 COMPRESSOR.implement(
     "reference",
@@ -152,6 +154,7 @@ COMPRESSOR.implement(
         needs=(_STATE,),
     ),
     graph=UNIFORM_BATCH,
+    cases=f"{_CASES}:native_cases",
     description="cache_mode 2 is EXPLICIT; capture needs one eager call of the same shapes before it",
 )
 COMPRESSOR.implement(
@@ -168,5 +171,6 @@ COMPRESSOR.implement(
         needs=(_STATE,),
     ),
     graph=UNIFORM_BATCH,
+    cases=f"{_CASES}:a5_cases",
     description="cache_mode 2 is CYCLE: a table of one ring for each request",
 )

@@ -115,6 +115,7 @@ SPARSE_ATTENTION = Op(
     sparse_attention,
     phases=("prefill", "decode", "draft"),
     applies={"model.kind": "dsv4"},
+    cases="confbag.kernels.dsv4.sparse_attention.cases:cases",
 )
 
 SPARSE_ATTENTION.implement(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -88,6 +89,37 @@ def cases(device: str, count: int, seed: int = 0) -> Iterator[Case]:
         yield replace(shape.case(device), name=name)
     for number in range(count):
         yield random_shape(seed + number).case(device)
+
+
+def host_cases(device: str, count: int, seed: int = 0) -> Iterator[Case]:
+    """For a host op: operands on the CPU, a table on the device, which takes the cores and the SoC from its driver."""
+    for name, shape in _named(count, seed):
+        case = replace(shape, **_driver(device)).case("cpu")
+        yield replace(case, name=name, specified=Tensor.cpu)
+
+
+def device_cases(device: str, count: int, seed: int = 0) -> Iterator[Case]:
+    """For a device op, which takes no KV length of 0: operands and table on the device, cores and SoC its driver's."""
+    for name, shape in _named(count, seed):
+        lengths = None if shape.lengths is None else tuple(max(length, 1) for length in shape.lengths)
+        yield replace(replace(shape, lengths=lengths, **_driver(device)).case(device), name=name)
+
+
+def _named(count: int, seed: int) -> Iterator[tuple[str, Shape]]:
+    yield from BOUNDARIES.items()
+    for number in range(count):
+        shape = random_shape(seed + number)
+        yield str(shape), shape
+
+
+def _driver(device: str) -> dict[str, Any]:
+    """The cores and the SoC of the device, as far as this torch_npu tells; else those that a shape has by default."""
+    module = getattr(torch, device, None)
+    properties = getattr(module, "get_device_properties", None)
+    if properties is None:
+        return {"aic_cores": 24, "soc": "ascend910_93"}
+    found = properties(0)
+    return {"aic_cores": getattr(found, "cube_core_num", 24), "soc": getattr(found, "name", "ascend910_93")}
 
 
 def random_shape(seed: int) -> Shape:

@@ -82,7 +82,9 @@ DEVICE = NativeOp(
     "bool has_cmp_kv=True, str device='npu:0') -> Tensor"
 )
 
-SPARSE_METADATA = Op("dsv4.sparse_metadata", sparse_metadata, applies={"model.kind": "dsv4"})
+_CASES = "confbag.kernels.dsv4.sparse_metadata.cases"
+
+SPARSE_METADATA = Op("dsv4.sparse_metadata", sparse_metadata, applies={"model.kind": "dsv4"}, cases=f"{_CASES}:cases")
 # None has a priority: exec.metadata_placement chooses between them, by rules. Each is made before a graph is replayed
 # and copied into a buffer that the graph reads, so none of them is captured and none keeps a graph from being so.
 
@@ -115,6 +117,7 @@ SPARSE_METADATA.implement(
     ),
     determinism=BATCH_INVARIANT,
     graph=PIECEWISE,
+    cases=f"{_CASES}:host_cases",
     description="the scheduler on the host, from CPU mirrors: no wait for the device",
 )
 SPARSE_METADATA.implement(
@@ -138,5 +141,6 @@ SPARSE_METADATA.implement(
     ),
     determinism=BATCH_INVARIANT,
     graph=PIECEWISE,
+    cases=f"{_CASES}:device_cases",
     description="the scheduler as a kernel, from tensors on the device",
 )

@@ -19,7 +19,7 @@ def expert_counts(expert_ids: Tensor, num_experts: int) -> Tensor:
     raise NotImplementedError
 
 
-EXPERT_COUNTS = Op("moe.expert_counts", expert_counts)
+EXPERT_COUNTS = Op("moe.expert_counts", expert_counts, cases="confbag_acme.expert_counts.cases:cases")
 
 EXPERT_COUNTS.implement(
     "reference",
