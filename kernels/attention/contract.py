@@ -51,7 +51,6 @@ def attention(
     Raises TypeError and ValueError for operands of other dtypes and shapes, lengths that contradict each other, or an
     operand that the provider does not take; IndexError for a request, a length or a slot out of range.
     """
-    raise NotImplementedError
 
 
 ATTENTION = Op(

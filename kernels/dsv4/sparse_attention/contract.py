@@ -90,7 +90,6 @@ def sparse_attention(
     Source: sgl-kernel-npu of August 2026 (#708). Uncertain there: CFA, SCFA, TND and sinks were read in the kernel and
     in the custom op's use, its own tests cover BSND windows; what custom::npu_sparse_attn_sharedkv restricts.
     """
-    raise NotImplementedError
 
 
 _ARGUMENTS = (

@@ -62,7 +62,6 @@ def sparse_metadata(
     native call. Values of the two tensors are checked always on the CPU, elsewhere under `exec.debug.bounds`.
     Source: the host op of sgl-kernel-npu (its pull request #699).
     """
-    raise NotImplementedError
 
 
 HOST = NativeOp(

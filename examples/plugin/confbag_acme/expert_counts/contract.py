@@ -16,7 +16,6 @@ def expert_counts(expert_ids: Tensor, num_experts: int) -> Tensor:
     expert_ids: int32 or int64 [tokens, topk], contiguous; -1 is routed nowhere. num_experts: at least 1. Returns int32
     [num_experts], newly allocated. Raises IndexError for an id below -1 or not below num_experts (reference).
     """
-    raise NotImplementedError
 
 
 EXPERT_COUNTS = Op("moe.expert_counts", expert_counts, cases="confbag_acme.expert_counts.cases:cases")
