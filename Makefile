@@ -24,6 +24,7 @@ test: links $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/confbag ratchet check
 	$(BIN)/coverage erase
 	$(BIN)/coverage run $(BIN)/pytest -n 2 --dist loadgroup
 	$(BIN)/coverage combine --quiet

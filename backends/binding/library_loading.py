@@ -1,5 +1,7 @@
 """Loading native libraries at bind: where one is, whether it may be loaded here, and loading it once."""
 
+# ratchet: allow-file CB121 -- the dynamic linker's state is the process's: a library is loaded once, whoever asks
+
 from __future__ import annotations
 
 import importlib

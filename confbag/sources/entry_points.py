@@ -4,6 +4,8 @@ The same answer: a distribution found earlier on the path hides one of the same 
 source trees included. Zips, eggs and finders of other people's making are left to importlib.metadata itself.
 """
 
+# ratchet: allow-file CB121 -- one scan a process, made again when sys.path or what is in it changes
+
 from __future__ import annotations
 
 import importlib

@@ -107,7 +107,7 @@ def test_what_is_no_file_is_refused(called: Called, confbag: Run, tmp_path: Path
         (["why", "attention_backend"], "exec.attention.backend"),
         (["schema", "--plan", "--accessors"], "--accessors"),
         (["plna"], "plan"),
-        (["ratchet"], "unknown command"),
+        (["rachet"], "did you mean ratchet?"),
     ],
 )
 def test_wrong_usage_names_what_to_write(called: Called, argv: list[str], said: str) -> None:

@@ -1,0 +1,1 @@
+"""One module for each subcommand: `add_arguments(parser)` and `run(args, cwd)`."""

@@ -1,0 +1,74 @@
+"""Rewrite the reads that certainly are the record's and have a replacement; whatever else stands there stays."""
+
+from __future__ import annotations
+
+import difflib
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from confbag.ratchets import session
+from confbag.ratchets.files import select
+from confbag.ratchets.fix import fix_tree
+from confbag.ratchets.judge import FAILED, NEW
+from confbag.ratchets.output import complain, say
+from confbag.ratchets.report.words import clean, count
+from confbag.ratchets.writing import write_whole
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare what it takes."""
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="only these files and folders; none: all")
+    parser.add_argument("--diff", action="store_true", help="show what would change, and change nothing")
+
+
+def run(args: Namespace, cwd: Path) -> int:
+    """Fix each file. The status is that of what is left: 1 where something new is, 4 where a file was not analysed."""
+    opened = session.open_session(cwd)
+    configuration = opened.configuration
+    wanted = set(select(configuration, args.paths, cwd).files)
+    # What a file's names are in other files decides here too, so the whole tree is read.
+    everything = select(configuration, (), cwd)
+    outcome = session.run(opened, everything)
+    ours = {
+        judged.finding
+        for judged in outcome.verdict.findings
+        if judged.finding.path in wanted and judged.state != "suppressed"
+    }
+    done = files = 0
+    for fixed in fix_tree(
+        configuration,
+        everything.files,
+        read=session.Reading(configuration.repository, 0),
+        jobs=session.default_jobs(),
+        cache=session.cache_of(configuration),
+        keep=ours.__contains__,
+    ):
+        file = configuration.repository / fixed.path
+        before = file.read_bytes()
+        for reason in fixed.left:
+            complain(f"left: {clean(reason)}")
+        if fixed.source == before:
+            continue
+        done, files = done + fixed.count, files + 1
+        if args.diff:
+            say(_diff(fixed.path, before, fixed.source))
+        else:
+            write_whole(file, fixed.source)
+    would = "would be " if args.diff else ""
+    complain(f"{count(done, 'read')} {would}replaced in {count(files, 'file')}")
+    if done and not args.diff:
+        complain("`confbag ratchet tighten` takes what was there before out of the baseline")
+        outcome = session.run(opened, everything)
+    unanalysed = [each for each in outcome.verdict.unanalysed if each.path in wanted]
+    for each in unanalysed:
+        complain(f"{clean(each.path)}: not analysed: {clean(each.reason)}")
+    new = any(each.finding.path in wanted for each in outcome.verdict.new)
+    return (NEW if new else 0) + (FAILED if unanalysed else 0)
+
+
+def _diff(path: str, before: bytes, after: bytes) -> str:
+    name = path.encode("utf-8", "surrogateescape")
+    lines = difflib.diff_bytes(
+        difflib.unified_diff, before.split(b"\n"), after.split(b"\n"), b"a/" + name, b"b/" + name, lineterm=b""
+    )
+    return "".join(line.decode("utf-8", "backslashreplace") + "\n" for line in lines)

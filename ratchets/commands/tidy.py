@@ -1,0 +1,54 @@
+"""Sort the baselines, drop duplicates, and keep both sides of a merge conflict."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from confbag.ratchets import config_file, exceptions
+from confbag.ratchets.baseline import repaired
+from confbag.ratchets.faults import Fault, UsageError, usage
+from confbag.ratchets.output import complain, say
+from confbag.ratchets.report.words import clean, count
+from confbag.ratchets.session import EXCEPTIONS, FOLDER, known_codes, open_session, read_exceptions
+from confbag.ratchets.writing import write_whole
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare what it takes: nothing."""
+    del parser
+
+
+def run(args: Namespace, cwd: Path) -> int:
+    """Rewrite what is untidy. What no rule can read is dropped, and said: its findings are new then."""
+    del args
+
+    opened = open_session(cwd, repairing=True)
+    root = config_file.find(cwd).parent
+    changed = 0
+    for file in sorted((root / FOLDER).glob("*.tsv")):
+        content = file.read_bytes()
+        baseline, dropped = repaired(content, f"{FOLDER}/{file.name}")
+        for fault in dropped:
+            complain(clean(str(fault)))
+        if baseline.print() != content:
+            write_whole(file, baseline.print())
+            changed += 1
+    file = root / FOLDER / EXCEPTIONS
+    if file.exists():
+        content = file.read_bytes()
+        try:
+            tidied = exceptions.tidied(content)
+        except UnicodeDecodeError as error:
+            raise usage("is not UTF-8; save the file as UTF-8", f"{FOLDER}/{EXCEPTIONS}") from error
+        if tidied != content:
+            write_whole(file, tidied)
+            changed += 1
+    for left in (root / FOLDER).glob(".*.new"):
+        left.unlink(missing_ok=True)  # of a process that was killed while it wrote
+    say(f"{count(changed, 'file')} tidied\n")
+    faults: list[Fault] = []
+    read_exceptions(root, known_codes(opened.configuration), opened.configuration, faults)
+    if faults:
+        raise UsageError(faults)
+    return 0

@@ -1,0 +1,28 @@
+"""Which module a file is: by the `source` entries, longest path first; __init__.py is never required."""
+
+from __future__ import annotations
+
+from confbag.ratchets.configuration import Configuration
+
+
+def module_of(path: str, configuration: Configuration) -> tuple[str, bool] | None:
+    """The module's dotted name and whether it is a package; None for a file under no source."""
+    prefix = configuration.prefix
+    if not path.startswith(prefix):
+        return None
+    inside = path[len(prefix) :]
+    best: tuple[int, str] | None = None
+    for source in configuration.source:
+        folder = "" if source.path in (".", "") else source.path.rstrip("/") + "/"
+        if inside.startswith(folder) and (best is None or len(folder) > best[0]):
+            parts = inside[len(folder) :].removesuffix(".pyi").removesuffix(".py").split("/")
+            dotted = ".".join([*([source.module] if source.module else []), *parts])
+            best = (len(folder), dotted)
+    if best is None:
+        return None
+    name = best[1]
+    if name == "__init__":
+        return "", True
+    if name.endswith(".__init__"):
+        return name.removesuffix(".__init__"), True
+    return name, False

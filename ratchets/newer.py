@@ -1,0 +1,62 @@
+"""Syntax newer than the running Python: libcst in a process of its own, with limits on time and memory."""
+
+from __future__ import annotations
+
+import ast
+import os
+import pickle
+import subprocess
+import sys
+
+_SECONDS = 30
+_MEMORY = 2 << 30
+
+
+def read(source: bytes) -> ast.Module | None:
+    """The tree of a file that `ast` refused, None where libcst refuses it too or nothing in it is newer."""
+    found = lowered(source)
+    return found[0] if found is not None and found[1] > sys.version_info[:2] else None
+
+
+def lowered(source: bytes) -> tuple[ast.Module, tuple[int, int]] | None:
+    """The tree as libcst reads it, and the oldest Python that could; None where it cannot, or does not come back."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", "from confbag.ratchets.newer import main; main()"],
+            input=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_SECONDS,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            check=False,
+        )
+    except (subprocess.TimeoutExpired, OSError):
+        return None
+    if done.returncode:
+        return None
+    try:
+        tree, needs = pickle.loads(done.stdout)
+    except (pickle.UnpicklingError, EOFError, ValueError, RecursionError):
+        return None
+    return (tree, needs) if isinstance(tree, ast.Module) else None
+
+
+def main() -> None:
+    """The life of the child: a file comes in, its tree goes out."""
+    try:
+        import resource
+    except ImportError:
+        # No limits on this platform but the parent's patience.
+        pass
+    else:
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    import gc
+
+    gc.disable()
+    sys.setrecursionlimit(12_000)
+    from confbag.ratchets.lowering import lower
+
+    made = lower(sys.stdin.buffer.read())
+    sys.stdout.buffer.write(pickle.dumps(made, pickle.HIGHEST_PROTOCOL))

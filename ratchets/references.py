@@ -1,0 +1,133 @@
+"""References of a module by dotted path: what the rules on names of the tree or of a library look through."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from confbag.ratchets.binder.facts import Place
+from confbag.ratchets.callables import enclosing_class, is_receiver
+from confbag.ratchets.exports import Exports, exports
+from confbag.ratchets.lexicon import Lexicon, Site, lexicon
+from confbag.ratchets.naming import NOWHERE, Naming, Paths
+from confbag.ratchets.parse import Module
+from confbag.ratchets.placing import place
+from confbag.ratchets.reach import lookup
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A use of something by its paths. `kind` is call, load, store or import; `context` is probe or registration.
+
+    `alias` is a call of a local name that was made from it.
+    """
+
+    paths: Paths
+    place: Place
+    kind: str
+    context: str = ""
+    alias: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a module offers and what it refers to."""
+
+    exports: Exports
+    references: tuple[Reference, ...]
+
+
+def collect(module: Module, relevant: Callable[[str], bool] = lambda path: True) -> Facts:
+    """Every reference whose path is known and may be relevant, in source order."""
+    lexicon_ = lexicon(module)
+    naming = Naming(lexicon_)
+    return Facts(exports(lexicon_, naming), tuple(_references(module, lexicon_, naming, relevant)))
+
+
+def everything(facts: Mapping[str, Facts]) -> list[Exports]:
+    """The exports of all modules."""
+    return [one.exports for one in facts.values()]
+
+
+def _references(
+    module: Module, lexicon_: Lexicon, naming: Naming, relevant: Callable[[str], bool]
+) -> Iterator[Reference]:
+    parents = lexicon_.parents
+    for site in lexicon_.of(ast.Attribute, ast.Name, ast.Call):
+        node = site.node
+        parent = parents.get(node)
+        alias = False
+        if isinstance(node, ast.Call):
+            # Only getattr with a constant name is a reference by itself.
+            if not (isinstance(node.func, ast.Name) and node.func.id == "getattr"):
+                continue
+            paths = _computed(node, site, naming)
+        else:
+            paths = paths_of(node, site, naming)
+            if isinstance(node, ast.Name):
+                # An alias was a reference where it was made.
+                found = lookup(node.id, site.scope, site.arm, (node.lineno, node.col_offset))
+                alias = bool(found) and not any(one.kind in ("import", "def", "class") for one in found)
+                if alias and not (isinstance(parent, ast.Call) and parent.func is node):
+                    continue
+        paths = frozenset(path for path in paths if "." in path and relevant(path))
+        if not paths:
+            continue
+        kind = "call" if isinstance(parent, ast.Call) and parent.func is node else "load"
+        if not isinstance(getattr(node, "ctx", None), (ast.Load, type(None))):
+            if isinstance(node, ast.Name):
+                continue
+            kind = "store"
+        yield Reference(paths, place(module, node, site), kind, _context(node, site, lexicon_, naming), alias)
+    for scope in lexicon_.scopes:
+        for bindings in scope.bindings.values():
+            for binding in bindings:
+                if (
+                    binding.kind == "import"
+                    and isinstance(binding.statement, ast.ImportFrom)
+                    and relevant(binding.path)
+                ):
+                    at = Site(binding.node, binding.scope, binding.arm, binding.statement)
+                    yield Reference(frozenset({binding.path}), place(module, binding.node, at), "import")
+
+
+def paths_of(node: ast.expr, site: Site, naming: Naming) -> Paths:
+    """The paths of an expression; a method of the class around it through its first parameter too."""
+    if isinstance(node, ast.Attribute) and is_receiver(node.value, site.scope):
+        owner = enclosing_class(site.scope)
+        if owner is not None:
+            name = f"{owner.qualname}.{node.attr}"
+            return frozenset({f"{naming.module}.{name}" if naming.module else name})
+    return naming.of(node, site)
+
+
+def _computed(node: ast.Call, site: Site, naming: Naming) -> Paths:
+    if len(node.args) not in (2, 3):
+        return NOWHERE
+    if isinstance(node.args[1], ast.Constant):
+        return naming.of(node, site)
+    return frozenset(f"{path}.*" for path in naming.of(node.args[0], site))
+
+
+def _context(node: ast.expr, site: Site, lexicon_: Lexicon, naming: Naming) -> str:
+    """Whether a reference only asks for presence, or is handed to a registration."""
+    child: ast.AST = node
+    parent = lexicon_.parents.get(child)
+    while isinstance(parent, (ast.expr, ast.keyword)):
+        if isinstance(parent, ast.Attribute) and parent.attr in ("py_impl", "py_functionalize_impl", "py_kernels"):
+            return "registration"
+        if isinstance(parent, ast.Call) and child is not parent.func:
+            last = _last(parent.func)
+            if last == "hasattr":
+                return "probe"
+            if "register" in last or any(path.startswith("torch.library.") for path in naming.of(parent.func, site)):
+                return "registration"
+        child, parent = parent, lexicon_.parents.get(parent)
+    return ""
+
+
+def _last(node: ast.expr) -> str:
+    if isinstance(node, ast.Call):
+        return _last(node.func)
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

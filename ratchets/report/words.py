@@ -1,0 +1,77 @@
+"""Words that several formats use: each says what is wrong and what to do about it."""
+
+from __future__ import annotations
+
+import re
+
+from confbag.ratchets.baseline import shown
+from confbag.ratchets.judge import Judged, Moved, Stale, Verdict
+from confbag.ratchets.rules import RULES
+
+FOLDER = ".ratchets"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """A text on one line that no terminal obeys: controls and bytes of no encoding are escaped."""
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def name_of(code: str) -> str:
+    """A rule's name: `record-read`; the code itself for one out of the tree."""
+    return "suppression" if code == "CB100" else RULES.get(code, code).replace("_", "-")
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def of_finding(judged: Judged, verdict: Verdict) -> str:
+    """The message of a finding, with what its state adds."""
+    finding = judged.finding
+    message = finding.message
+    if judged.over is not None:
+        here, allowed = judged.over
+        message += f" ({here} here, {allowed} allowed)"
+    ref = verdict.elsewhere.get(finding.key)
+    if ref is not None:
+        message += f" (its baseline entry exists on {ref}; merge it)"
+    return message
+
+
+def of_stale(stale: Stale) -> str:
+    """What became of an entry."""
+    if stale.here:
+        return f"{stale.allowed} in the baseline, {stale.here} here; `confbag ratchet tighten` lowers it"
+    return "nothing of it is left; `confbag ratchet tighten` removes it"
+
+
+def of_moved(moved: Moved) -> str:
+    """Where an entry went."""
+    _, path, qualname, symbol = moved.old
+    return f"{symbol} moved here from {path}::{qualname}; `confbag ratchet tighten` rewrites the entry"
+
+
+def line_of(stale: Stale) -> str:
+    """The line of the baseline file, literally."""
+    return shown(stale.key[1:], stale.allowed)
+
+
+def file_of(code: str) -> str:
+    """The baseline of a rule."""
+    return f"{FOLDER}/{code}.tsv"
+
+
+def summary(verdict: Verdict) -> dict[str, int]:
+    """How many there are of each kind."""
+    states = [judged.state for judged in verdict.findings]
+    return {
+        "new": states.count("new"),
+        "baselined": states.count("baselined"),
+        "excepted": states.count("excepted"),
+        "suppressed": states.count("suppressed"),
+        "stale": len(verdict.stale),
+        "moved": len(verdict.moved),
+        "unanalysed": len(verdict.unanalysed),
+    }

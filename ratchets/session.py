@@ -1,0 +1,265 @@
+"""One run in a working directory: its configuration, its baselines and exceptions, and what it finds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from confbag.ratchets import config_file, suppressions
+from confbag.ratchets.baseline import Baseline
+from confbag.ratchets.cache import FOLDER as FOLDER_OF_CACHE
+from confbag.ratchets.cache import Cache
+from confbag.ratchets.configuration import Configuration
+from confbag.ratchets.engine import Analysis, analyse
+from confbag.ratchets.faults import Fault, UsageError
+from confbag.ratchets.files import Selection
+from confbag.ratchets.finding import Finding
+from confbag.ratchets.judge import Verdict, judge
+from confbag.ratchets.output import Progress
+from confbag.ratchets.paths import normal, within, within_any
+from confbag.ratchets.rules import RECORD_RULES, RULES
+from confbag.ratchets.suppressions import Suppression
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from confbag.ratchets.exceptions import Allowance
+
+FOLDER = ".ratchets"
+EXCEPTIONS = "exceptions.toml"
+
+
+class Session(NamedTuple):
+    """What was read before anything is analysed. `baselines` has an empty one for each rule that runs without."""
+
+    configuration: Configuration
+    baselines: dict[str, Baseline]
+    exceptions: tuple[Allowance, ...]
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The rules that run; comments of ours are always judged."""
+        return (suppressions.CODE, *self.configuration.codes)
+
+    def file(self, name: str) -> Path:
+        """A file of ours."""
+        return self.configuration.root / FOLDER / name
+
+
+class Outcome(NamedTuple):
+    """An analysis and what came of it."""
+
+    analysis: Analysis
+    verdict: Verdict
+
+
+def open_session(cwd: Path, *, repairing: bool = False) -> Session:
+    """Read everything; UsageError with every fault of every file. `repairing`: what `tidy` can mend is no fault."""
+    file = config_file.find(cwd)
+    faults: list[Fault] = []
+    configuration: Configuration | None = None
+    try:
+        configuration = config_file.load(file, shown=_shown(file, cwd))
+    except UsageError as error:
+        faults += error.faults
+    known = known_codes(configuration)
+    baselines: dict[str, Baseline] = {}
+    allowed: list[Allowance] = []
+    if not repairing:
+        baselines = read_baselines(file.parent, known, faults)
+        allowed = read_exceptions(file.parent, known, configuration, faults)
+    if configuration is None or faults:
+        raise UsageError(faults)
+    for code in (suppressions.CODE, *configuration.codes):
+        baselines.setdefault(code, Baseline())
+    return Session(configuration, baselines, tuple(allowed))
+
+
+def known_codes(configuration: Configuration | None) -> tuple[str, ...]:
+    """Every code that a baseline or an exception may name."""
+    return tuple(dict.fromkeys((suppressions.CODE, *RULES, *(configuration.codes if configuration else ()))))
+
+
+def _shown(file: Path, cwd: Path) -> str:
+    return os.path.relpath(file, cwd)
+
+
+def read_baselines(root: Path, known: Sequence[str], faults: list[Fault]) -> dict[str, Baseline]:
+    """The baseline files that are there."""
+    baselines = {}
+    folder = root / FOLDER
+    names = sorted(os.listdir(folder)) if folder.is_dir() else []
+    for name in names:
+        code, dot, suffix = name.partition(".")
+        if dot and suffix == "tsv" and not code.startswith("."):
+            shown = f"{FOLDER}/{name}"
+            if code not in known:
+                faults.append(Fault(shown, f"there is no rule {code}; remove the file or enable the rule's plug-in"))
+                continue
+            content = _content(folder / name, shown, faults)
+            baseline = Baseline.parse(content or b"", shown)
+            faults += baseline.faults
+            baselines[code] = baseline
+    return baselines
+
+
+def read_exceptions(
+    root: Path, known: Sequence[str], configuration: Configuration | None, faults: list[Fault]
+) -> list[Allowance]:
+    """The exceptions file's entries; none where it is not there."""
+    shown = f"{FOLDER}/{EXCEPTIONS}"
+    file = root / FOLDER / EXCEPTIONS
+    if not file.exists():
+        return []
+    content = _content(file, shown, faults)
+    if content is None:
+        return []
+    from confbag.ratchets import exceptions  # here: most repositories have none
+
+    visited = never_visits(configuration) if configuration else lambda code, path: None
+    entries, found = exceptions.parse(content, shown, known=known, visited=visited)
+    faults += found
+    return entries
+
+
+def _content(file: Path, shown: str, faults: list[Fault]) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        faults.append(Fault(shown, f"cannot be read: {error.strerror}"))
+        return None
+
+
+def never_visits(configuration: Configuration) -> Callable[[str, str], str | None]:
+    """Why a rule finds nothing at a path of the repository; None where it may."""
+
+    def reason(code: str, path: str) -> str | None:
+        prefix = configuration.prefix
+        if not path.startswith(prefix):
+            return "it is outside the configuration's folder"
+        inside = path[len(prefix) :]
+        if within_any(inside, configuration.exclude):
+            return "it is excluded"
+        if not any(within(inside, root) or within(root, inside) for root in configuration.roots):
+            return "it is outside the roots"
+        records = configuration.records
+        if code in RECORD_RULES and records and all(within_any(inside, record.owners) for record in records):
+            return "it is an owner of the record, where record rules find nothing"
+        if code == "CB132" and within_any(inside, configuration.kernels):
+            return "raw operators may stand in a folder of kernels"
+        return None
+
+    return reason
+
+
+class Reading:
+    """Reads files of the repository, and remembers those with a comment of ours."""
+
+    def __init__(self, repository: Path, total: int) -> None:
+        self.marked: dict[str, bytes] = {}
+        self.seen: set[str] = set()
+        self._top = os.fspath(repository)
+        self._progress = Progress(total)
+
+    def __call__(self, path: str) -> bytes:
+        """The bytes of one file; OSError where it cannot be read."""
+        with open(f"{self._top}/{path}", "rb") as file:
+            content = file.read()
+        if path not in self.seen:
+            self.seen.add(path)
+            self._progress.step()
+            if b"ratchet:" in content:
+                self.marked[path] = content
+        return content
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A worker only reads.
+        return type(self), (Path(self._top), 0)
+
+    def end(self) -> None:
+        """The last file was read."""
+        self._progress.end()
+
+
+def run(
+    session: Session, selection: Selection, *, jobs: int = 0, cached: bool = True, today: date | None = None
+) -> Outcome:
+    """Analyse files and judge what was found."""
+    configuration = session.configuration
+    reading = Reading(configuration.repository, len(selection.files))
+    analysis = analyse(
+        configuration,
+        selection.files,
+        read=reading,
+        cache=cache_of(configuration) if cached else None,
+        jobs=jobs or default_jobs(),
+        full=selection.full,
+    )
+    reading.end()
+    comments, malformed = comments_of(session, analysis, reading)
+    failed = {each.path for each in analysis.unanalysed}
+
+    def judged(path: str) -> bool:
+        return path not in failed and (selection.full or path in analysis.analysed)
+
+    def wholly(entry: Allowance) -> bool:
+        if any(entry.reaches(path) for path in failed):
+            return False
+        return selection.full or (not entry.wide and entry.path in analysis.analysed)
+
+    def gone(path: str) -> bool:
+        return not selection.full and not os.path.lexists(configuration.repository / path)
+
+    verdict = judge(
+        [*analysis.findings, *malformed],
+        baselines=session.baselines,
+        codes=session.codes,
+        judged=judged,
+        suppressions=comments,
+        exceptions=session.exceptions,
+        unanalysed=analysis.unanalysed,
+        analysed_wholly=wholly,
+        gone=gone,
+        today=today,
+    )
+    notes = (*selection.notes, *analysis.notes)
+    return Outcome(analysis, verdict._replace(notes=notes))
+
+
+def cache_of(configuration: Configuration) -> Cache:
+    """What earlier runs found out."""
+    return Cache(configuration.root / FOLDER_OF_CACHE)
+
+
+def comments_of(session: Session, analysis: Analysis, reading: Reading) -> tuple[list[Suppression], list[Finding]]:
+    """The suppressions in what was analysed, and findings about comments of ours that are none."""
+    found: list[Suppression] = []
+    malformed: list[Finding] = []
+    known = known_codes(session.configuration)
+    for path in sorted(analysis.analysed):
+        # A worker may have read it.
+        content = reading.marked.get(path) if path in reading.seen else reading(path)
+        if content is not None and b"ratchet:" in content:
+            ours, wrong = suppressions.read(path, content, known)
+            found += ours
+            malformed += wrong
+    return found, malformed
+
+
+def default_jobs() -> int:
+    """As many processes as there are processors for us, and no more than memory is meant for."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(available, 2)
+
+
+def relative(configuration: Configuration, written: str, cwd: Path) -> str:
+    """A path that somebody typed, as a path of the repository."""
+    here = os.path.realpath(cwd / written)
+    top = os.path.realpath(configuration.repository)
+    if os.path.lexists(here):
+        inside = os.path.relpath(here, top).replace(os.sep, "/")
+        if not inside.startswith(".."):
+            return normal(inside)
+    return normal(written)

@@ -1,0 +1,124 @@
+"""A few forked processes that work a list of tasks; one that dies takes only the task it died on with it."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import selectors
+import signal
+import struct
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar, cast
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+_HEAD = struct.Struct("!II")
+
+
+class Died(NamedTuple):
+    """What a task gave whose process was ended from outside."""
+
+    reason: str
+
+
+def each(
+    tasks: Sequence[Task], work: Callable[[Task], Result], *, jobs: int, weight: Callable[[Task], int]
+) -> Iterator[tuple[Task, Result | Died]]:
+    """The result of every task, in any order. Without fork, or with one job, the work is done here."""
+    if jobs < 2 or len(tasks) < 2 or not hasattr(os, "fork") or threading.active_count() > 1:
+        for task in tasks:
+            yield task, work(task)
+        return
+    heavy = sorted(range(len(tasks)), key=lambda index: (-weight(tasks[index]), index))
+    shares: list[list[int]] = [[] for _ in range(min(jobs, len(tasks)))]
+    for position, index in enumerate(heavy):
+        lap, place = divmod(position, len(shares))
+        shares[place if lap % 2 == 0 else -1 - place].append(index)
+    for index, result in _gather(shares, lambda index: work(tasks[index])):
+        yield tasks[index], cast("Result | Died", result)
+
+
+class _Child:
+    """One process: the tasks it has still to answer, and what came through its pipe so far."""
+
+    def __init__(self, share: list[int], work: Callable[[int], object]) -> None:
+        self.left = list(share)
+        self.buffer = bytearray()
+        self.read, write = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            _serve(self.read, write, share, work)
+        os.close(write)
+
+    def results(self) -> Iterator[tuple[int, object]]:
+        """The answers that are complete in the buffer."""
+        while len(self.buffer) >= _HEAD.size:
+            index, size = _HEAD.unpack_from(self.buffer)
+            if len(self.buffer) < _HEAD.size + size:
+                return
+            payload = bytes(self.buffer[_HEAD.size : _HEAD.size + size])
+            del self.buffer[: _HEAD.size + size]
+            self.left.remove(index)
+            yield index, pickle.loads(payload)
+
+    def ended(self) -> str:
+        """Wait for the process, and say how it ended."""
+        os.close(self.read)
+        _, status = os.waitpid(self.pid, 0)
+        if os.WIFSIGNALED(status):
+            return f"the process that read it was ended by {signal.Signals(os.WTERMSIG(status)).name}"
+        return f"the process that read it left with {os.WEXITSTATUS(status)}"
+
+    def end(self) -> None:
+        """End a process whose answers nobody wants any more."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.ended()
+
+
+def _serve(read: int, write: int, share: list[int], work: Callable[[int], object]) -> None:
+    """The life of a child; it never returns to the parent's code."""
+    status = 1
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.close(read)
+        with os.fdopen(write, "wb", buffering=1 << 20) as pipe:
+            for index in share:
+                payload = pickle.dumps(work(index), pickle.HIGHEST_PROTOCOL)
+                pipe.write(_HEAD.pack(index, len(payload)) + payload)
+                pipe.flush()
+        status = 0
+    finally:
+        # No clean-up of the parent's may run twice.
+        os._exit(status)
+
+
+def _gather(shares: list[list[int]], work: Callable[[int], object]) -> Iterator[tuple[int, object]]:
+    children: list[_Child] = []
+    with selectors.DefaultSelector() as selector:
+        try:
+            for share in shares:
+                child = _Child(share, work)
+                children.append(child)
+                selector.register(child.read, selectors.EVENT_READ, child)
+            while children:
+                for key, _ in selector.select():
+                    child = key.data
+                    data = os.read(child.read, 1 << 20)
+                    child.buffer += data
+                    yield from child.results()
+                    if data:
+                        continue
+                    selector.unregister(child.read)
+                    children.remove(child)
+                    reason = child.ended()
+                    if child.left:
+                        dead, *rest = child.left
+                        yield dead, Died(reason)
+                        if rest:
+                            fresh = _Child(rest, work)
+                            children.append(fresh)
+                            selector.register(fresh.read, selectors.EVENT_READ, fresh)
+        finally:
+            for child in children:
+                child.end()
