@@ -54,7 +54,7 @@ def main(argv: Sequence[str], cwd: Path | None = None) -> int:
     """Run one subcommand and return the exit status."""
     name, words = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("", argv)
     if name and name not in COMMANDS:
-        from confbag.ratchets.toml_table import closest
+        from confbag.ratchets.config.toml_table import closest
 
         complain(f"confbag ratchet: unknown command {name!r}; {closest(name, COMMANDS)}")
         return USAGE

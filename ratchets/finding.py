@@ -6,6 +6,19 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A token, 1-based in code points, its qualname, and the lines of its statement."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    qualname: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fix:
     """One edit in bytes of the file; `imports` are statements the new text needs, `record` what it reads no more."""
 

@@ -7,19 +7,19 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from confbag.ratchets.analysis.engine import Run
+from confbag.ratchets.analysis.link import Link, known_of
 from confbag.ratchets.binder.bind import bind
 from confbag.ratchets.binder.facts import ModuleFacts
 from confbag.ratchets.binder.scopes import Names
 from confbag.ratchets.binder.world import Known, World
 from confbag.ratchets.configuration import Configuration
-from confbag.ratchets.engine import Run
 from confbag.ratchets.finding import Finding, Fix
-from confbag.ratchets.link import Link, known_of
-from confbag.ratchets.modules import module_of
-from confbag.ratchets.parse import Module, parse
+from confbag.ratchets.source.modules import module_of
+from confbag.ratchets.source.parse import Module, parse
 
 if TYPE_CHECKING:
-    from confbag.ratchets.cache import Cache
+    from confbag.ratchets.analysis.cache import Cache
 
 _ROUNDS = 10
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -7,25 +7,26 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from confbag.ratchets import config_file, suppressions
-from confbag.ratchets.baseline import Baseline
-from confbag.ratchets.cache import FOLDER as FOLDER_OF_CACHE
-from confbag.ratchets.cache import Cache
+from confbag.ratchets.allowed import suppressions
+from confbag.ratchets.allowed.baseline import Baseline
+from confbag.ratchets.allowed.judge import Verdict, judge
+from confbag.ratchets.allowed.suppressions import Suppression
+from confbag.ratchets.analysis.cache import FOLDER as FOLDER_OF_CACHE
+from confbag.ratchets.analysis.cache import Cache
+from confbag.ratchets.analysis.engine import Analysis, analyse
+from confbag.ratchets.codes import RECORD_RULES, RULES, SUPPRESSION
+from confbag.ratchets.config import file as config_file
 from confbag.ratchets.configuration import Configuration
-from confbag.ratchets.engine import Analysis, analyse
 from confbag.ratchets.faults import Fault, UsageError
-from confbag.ratchets.files import Selection
 from confbag.ratchets.finding import Finding
-from confbag.ratchets.judge import Verdict, judge
 from confbag.ratchets.output import Progress
 from confbag.ratchets.paths import normal, within, within_any
-from confbag.ratchets.rules import RECORD_RULES, RULES
-from confbag.ratchets.suppressions import Suppression
+from confbag.ratchets.source.files import Selection
 
 if TYPE_CHECKING:
     from datetime import date
 
-    from confbag.ratchets.exceptions import Allowance
+    from confbag.ratchets.allowed.exceptions import Allowance
 
 FOLDER = ".ratchets"
 EXCEPTIONS = "exceptions.toml"
@@ -41,7 +42,7 @@ class Session(NamedTuple):
     @property
     def codes(self) -> tuple[str, ...]:
         """The rules that run; comments of ours are always judged."""
-        return (suppressions.CODE, *self.configuration.codes)
+        return (SUPPRESSION, *self.configuration.codes)
 
     def file(self, name: str) -> Path:
         """A file of ours."""
@@ -72,14 +73,14 @@ def open_session(cwd: Path, *, repairing: bool = False) -> Session:
         allowed = read_exceptions(file.parent, known, configuration, faults)
     if configuration is None or faults:
         raise UsageError(faults)
-    for code in (suppressions.CODE, *configuration.codes):
+    for code in (SUPPRESSION, *configuration.codes):
         baselines.setdefault(code, Baseline())
     return Session(configuration, baselines, tuple(allowed))
 
 
 def known_codes(configuration: Configuration | None) -> tuple[str, ...]:
     """Every code that a baseline or an exception may name."""
-    return tuple(dict.fromkeys((suppressions.CODE, *RULES, *(configuration.codes if configuration else ()))))
+    return tuple(dict.fromkeys((SUPPRESSION, *RULES, *(configuration.codes if configuration else ()))))
 
 
 def _shown(file: Path, cwd: Path) -> str:
@@ -116,7 +117,7 @@ def read_exceptions(
     content = _content(file, shown, faults)
     if content is None:
         return []
-    from confbag.ratchets import exceptions  # here: most repositories have none
+    from confbag.ratchets.allowed import exceptions  # here: most repositories have none
 
     visited = never_visits(configuration) if configuration else lambda code, path: None
     entries, found = exceptions.parse(content, shown, known=known, visited=visited)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from confbag.ratchets.binder.facts import Place
 from confbag.ratchets.binder.members import Members
 from confbag.ratchets.binder.scopes import Scope
 from confbag.ratchets.binder.values import (
@@ -35,6 +34,7 @@ from confbag.ratchets.binder.values import (
     join,
     records,
 )
+from confbag.ratchets.finding import Place
 
 _ACTING = {"__getattribute__", "__getattr__", "__setattr__", "__delattr__"}
 _OF_DICT = frozenset(dir(dict))

@@ -27,7 +27,7 @@ from confbag.ratchets.binder.values import (
 )
 from confbag.ratchets.binder.world import World
 from confbag.ratchets.configuration import Configuration
-from confbag.ratchets.parse import Module
+from confbag.ratchets.source.parse import Module
 
 _PASSES = 12
 _Shared = tuple[

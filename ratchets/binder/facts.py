@@ -7,19 +7,7 @@ from dataclasses import dataclass, field
 
 from confbag.ratchets.binder.values import Value
 from confbag.ratchets.binder.world import Summary, Table
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A token, 1-based in code points, its qualname, and the lines of its statement."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    qualname: str
-    first: int
-    last: int
+from confbag.ratchets.finding import Place
 
 
 @dataclass(frozen=True, slots=True)

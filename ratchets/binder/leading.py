@@ -24,7 +24,7 @@ from confbag.ratchets.binder.values import (
 )
 from confbag.ratchets.binder.world import World
 from confbag.ratchets.configuration import Configuration
-from confbag.ratchets.parse import Module
+from confbag.ratchets.source.parse import Module
 
 
 class Leading(Statements):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from confbag.ratchets.binder.calls import Calls
-from confbag.ratchets.binder.facts import Place
 from confbag.ratchets.binder.values import (
     NOTHING,
     UNKNOWN,
@@ -21,6 +20,7 @@ from confbag.ratchets.binder.values import (
     join,
     records,
 )
+from confbag.ratchets.finding import Place
 
 
 class Patterns(Calls):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from confbag.ratchets.binder.facts import Handoff, Place, Sight
+from confbag.ratchets.binder.facts import Handoff, Sight
 from confbag.ratchets.binder.scopes import Env, FunctionNode, Key, Names, Scope, parameters
 from confbag.ratchets.binder.values import (
     ABSENT,
@@ -23,8 +23,9 @@ from confbag.ratchets.binder.values import (
 )
 from confbag.ratchets.binder.world import Summary, World
 from confbag.ratchets.configuration import Configuration, RecordSpec
-from confbag.ratchets.parse import Module
-from confbag.ratchets.triage import by_name, record_words
+from confbag.ratchets.finding import Place
+from confbag.ratchets.source.parse import Module
+from confbag.ratchets.source.triage import by_name, record_words
 
 
 @dataclass(eq=False)

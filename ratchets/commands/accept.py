@@ -7,11 +7,11 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from confbag.ratchets import session
-from confbag.ratchets.exceptions import LONGEST, Allowance, added
+from confbag.ratchets.allowed.exceptions import LONGEST, Allowance, added
 from confbag.ratchets.faults import Fault, UsageError, usage
-from confbag.ratchets.files import select
 from confbag.ratchets.output import say
 from confbag.ratchets.report.words import clean, count
+from confbag.ratchets.source.files import select
 from confbag.ratchets.writing import write_whole
 
 

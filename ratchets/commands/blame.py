@@ -6,9 +6,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from confbag.ratchets import session
-from confbag.ratchets.baseline import Place, shown
+from confbag.ratchets.allowed.baseline import Place, shown
+from confbag.ratchets.commands.history import history
 from confbag.ratchets.faults import usage
-from confbag.ratchets.history import history
 from confbag.ratchets.output import say
 from confbag.ratchets.report.words import clean, file_of
 

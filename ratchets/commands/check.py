@@ -8,9 +8,9 @@ from pathlib import Path
 
 from confbag.ratchets import session
 from confbag.ratchets.faults import usage
-from confbag.ratchets.files import select
 from confbag.ratchets.output import complain, say
 from confbag.ratchets.report import FORMATS, renderer
+from confbag.ratchets.source.files import select
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -43,7 +43,7 @@ def run(args: Namespace, cwd: Path) -> int:
     outcome = session.run(opened, selection, jobs=args.jobs, cached=not args.no_cache)
     verdict = outcome.verdict
     if args.against:
-        from confbag.ratchets import against  # here: most runs compare with nothing
+        from confbag.ratchets.allowed import against  # here: most runs compare with nothing
 
         before = against.read_before(opened.configuration, args.against, opened.codes, cached=not args.no_cache)
         verdict = against.compare(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from confbag.ratchets import reference
+from confbag.ratchets.commands import reference
+from confbag.ratchets.config.toml_table import closest
 from confbag.ratchets.faults import usage
 from confbag.ratchets.output import say
 from confbag.ratchets.report.words import name_of
-from confbag.ratchets.toml_table import closest
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -6,13 +6,15 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from confbag.ratchets import config_file, initial, session
-from confbag.ratchets.baseline import Baseline
+from confbag.ratchets import session
+from confbag.ratchets.allowed.baseline import Baseline
+from confbag.ratchets.allowed.judge import FAILED, key_of
+from confbag.ratchets.commands import initial
+from confbag.ratchets.config import file as config_file
 from confbag.ratchets.faults import Fault, UsageError, usage
-from confbag.ratchets.files import select
-from confbag.ratchets.judge import FAILED, key_of
 from confbag.ratchets.output import complain, say
 from confbag.ratchets.report.words import clean, count
+from confbag.ratchets.source.files import select
 from confbag.ratchets.writing import write_whole
 
 _ASKED = {

@@ -7,13 +7,13 @@ from collections import defaultdict
 from pathlib import Path
 
 from confbag.ratchets import session
-from confbag.ratchets.baseline import shown
-from confbag.ratchets.codeowners import owners_of
-from confbag.ratchets.files import select
-from confbag.ratchets.judge import key_of
+from confbag.ratchets.allowed.baseline import shown
+from confbag.ratchets.allowed.judge import key_of
+from confbag.ratchets.commands.codeowners import owners_of
 from confbag.ratchets.output import say
 from confbag.ratchets.paths import within
 from confbag.ratchets.report.words import clean, count, file_of, name_of
+from confbag.ratchets.source.files import select
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from confbag.ratchets import config_file, exceptions
-from confbag.ratchets.baseline import repaired
+from confbag.ratchets.allowed import exceptions
+from confbag.ratchets.allowed.baseline import repaired
+from confbag.ratchets.config import file as config_file
 from confbag.ratchets.faults import Fault, UsageError, usage
 from confbag.ratchets.output import complain, say
 from confbag.ratchets.report.words import clean, count

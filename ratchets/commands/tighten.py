@@ -6,10 +6,10 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from confbag.ratchets import session
-from confbag.ratchets.files import select
-from confbag.ratchets.judge import FAILED, NEW, tightened
+from confbag.ratchets.allowed.judge import FAILED, NEW, tightened
 from confbag.ratchets.output import complain, say
 from confbag.ratchets.report.words import clean, count
+from confbag.ratchets.source.files import select
 from confbag.ratchets.writing import write_whole
 
 

@@ -6,9 +6,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from confbag.ratchets import session
-from confbag.ratchets.chart import draw
+from confbag.ratchets.commands.chart import draw
+from confbag.ratchets.commands.history import State, history
 from confbag.ratchets.faults import usage
-from confbag.ratchets.history import State, history
 from confbag.ratchets.output import say
 from confbag.ratchets.report.words import clean
 from confbag.ratchets.writing import write_whole

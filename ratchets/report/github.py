@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from confbag.ratchets.baseline import Baseline
-from confbag.ratchets.judge import Verdict
+from confbag.ratchets.allowed.baseline import Baseline
+from confbag.ratchets.allowed.judge import Verdict
 from confbag.ratchets.report.words import file_of, line_of, name_of, of_finding, of_moved, of_stale
 
 

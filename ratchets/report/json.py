@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from confbag.ratchets.baseline import Baseline
-from confbag.ratchets.judge import Judged, Key, Moved, Stale, Verdict
+from confbag.ratchets.allowed.baseline import Baseline
+from confbag.ratchets.allowed.judge import Judged, Key, Moved, Stale, Verdict
 from confbag.ratchets.report.words import line_of, of_finding, summary
 
 

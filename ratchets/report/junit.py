@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from xml.sax.saxutils import escape, quoteattr
 
-from confbag.ratchets.baseline import Baseline
-from confbag.ratchets.judge import Verdict
+from confbag.ratchets.allowed.baseline import Baseline
+from confbag.ratchets.allowed.judge import Verdict
 from confbag.ratchets.report.words import line_of, name_of, of_finding, of_moved, of_stale
 
 # What XML 1.0 cannot hold, even escaped.

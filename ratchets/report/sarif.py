@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import quote
 
-from confbag.ratchets.baseline import Baseline, canonical, shown
-from confbag.ratchets.judge import Judged, Verdict
+from confbag.ratchets.allowed.baseline import Baseline, canonical, shown
+from confbag.ratchets.allowed.judge import Judged, Verdict
+from confbag.ratchets.codes import RULES
 from confbag.ratchets.report.words import line_of, name_of, of_finding, of_moved, of_stale
-from confbag.ratchets.rules import RULES
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

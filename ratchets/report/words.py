@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from confbag.ratchets.baseline import shown
-from confbag.ratchets.judge import Judged, Moved, Stale, Verdict
-from confbag.ratchets.rules import RULES
+from confbag.ratchets.allowed.baseline import shown
+from confbag.ratchets.allowed.judge import Judged, Moved, Stale, Verdict
+from confbag.ratchets.codes import RULES
 
 FOLDER = ".ratchets"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

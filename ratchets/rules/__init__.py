@@ -20,25 +20,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from confbag.ratchets.codes import RECORD_RULES, RULES
+
 if TYPE_CHECKING:
     from confbag.ratchets.configuration import Configuration
-
-# code -> module; the record rules share one collector.
-RULES: dict[str, str] = {
-    "CB101": "record_read",
-    "CB102": "holder_read",
-    "CB103": "opaque_read",
-    "CB104": "record_handoff",
-    "CB105": "presence_probe",
-    "CB111": "record_write",
-    "CB121": "module_state",
-    "CB131": "platform_branch",
-    "CB132": "raw_native_op",
-    "CB133": "host_sync",
-    "CB141": "call_site",
-    "CB142": "legacy_name",
-}
-RECORD_RULES = ("CB101", "CB102", "CB103", "CB104", "CB105", "CB111")
 
 
 def load(configuration: Configuration) -> Mapping[str, ModuleType]:

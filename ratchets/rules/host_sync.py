@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from confbag.ratchets.binder.facts import Place
 from confbag.ratchets.configuration import Configuration
-from confbag.ratchets.finding import Finding
-from confbag.ratchets.lexicon import Lexicon, Site, lexicon
-from confbag.ratchets.parse import Module
-from confbag.ratchets.placing import place
-from confbag.ratchets.reach import lookup
+from confbag.ratchets.finding import Finding, Place
+from confbag.ratchets.names.lexicon import Lexicon, Site, lexicon
+from confbag.ratchets.names.placing import place
+from confbag.ratchets.names.reach import lookup
 from confbag.ratchets.rules.case import Case, case
+from confbag.ratchets.source.parse import Module
 
 CODE = "CB133"
 NAME = "host-sync"

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from confbag.ratchets import references
 from confbag.ratchets.configuration import Configuration
-from confbag.ratchets.exports import Tree, words
 from confbag.ratchets.finding import Finding
-from confbag.ratchets.parse import Module
-from confbag.ratchets.references import Facts, Reference
+from confbag.ratchets.names import references
+from confbag.ratchets.names.exports import Tree, words
+from confbag.ratchets.names.references import Facts, Reference
 from confbag.ratchets.rules.case import Case, case
+from confbag.ratchets.source.parse import Module
 
 CODE = "CB142"
 NAME = "legacy-name"

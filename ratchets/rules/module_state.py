@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from confbag.ratchets import mutations
-from confbag.ratchets.binder.facts import Place
 from confbag.ratchets.configuration import Configuration
-from confbag.ratchets.exports import Tree
-from confbag.ratchets.finding import Finding
-from confbag.ratchets.mutations import Change, Facts
-from confbag.ratchets.parse import Module
+from confbag.ratchets.finding import Finding, Place
+from confbag.ratchets.names import mutations
+from confbag.ratchets.names.exports import Tree
+from confbag.ratchets.names.mutations import Change, Facts
 from confbag.ratchets.rules.module_state_cases import CASES as CASES
+from confbag.ratchets.source.parse import Module
 
 CODE = "CB121"
 NAME = "module-state"

@@ -6,17 +6,16 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from confbag.ratchets.binder.facts import Place
-from confbag.ratchets.callables import classes, enclosing_class, is_receiver, kind
 from confbag.ratchets.configuration import Configuration
-from confbag.ratchets.exports import Exports, Tree, exports, words
-from confbag.ratchets.finding import Finding
-from confbag.ratchets.lexicon import Arm, Binding, Lexicon, Scope, Site, lexicon
-from confbag.ratchets.naming import Naming
-from confbag.ratchets.parse import Module
-from confbag.ratchets.placing import place
-from confbag.ratchets.reach import lookup
+from confbag.ratchets.finding import Finding, Place
+from confbag.ratchets.names.callables import classes, enclosing_class, is_receiver, kind
+from confbag.ratchets.names.exports import Exports, Tree, exports, words
+from confbag.ratchets.names.lexicon import Arm, Binding, Lexicon, Scope, Site, lexicon
+from confbag.ratchets.names.naming import Naming
+from confbag.ratchets.names.placing import place
+from confbag.ratchets.names.reach import lookup
 from confbag.ratchets.rules.platform_branch_cases import CASES as CASES
+from confbag.ratchets.source.parse import Module
 
 CODE = "CB131"
 NAME = "platform-branch"

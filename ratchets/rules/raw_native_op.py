@@ -6,15 +6,15 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
-from confbag.ratchets import references
 from confbag.ratchets.binder.state import under
 from confbag.ratchets.configuration import Configuration
-from confbag.ratchets.exports import Tree, words
 from confbag.ratchets.finding import Finding
-from confbag.ratchets.naming import foreign
-from confbag.ratchets.parse import Module
-from confbag.ratchets.references import Facts
+from confbag.ratchets.names import references
+from confbag.ratchets.names.exports import Tree, words
+from confbag.ratchets.names.naming import foreign
+from confbag.ratchets.names.references import Facts
 from confbag.ratchets.rules.case import Case, case
+from confbag.ratchets.source.parse import Module
 
 CODE = "CB132"
 NAME = "raw-native-op"

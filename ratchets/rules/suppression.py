@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from confbag.ratchets.codes import SUPPRESSION
 from confbag.ratchets.rules.case import Case
-from confbag.ratchets.suppressions import CODE as CODE
 
+CODE = SUPPRESSION
 NAME = "suppression"
 MEANS = """
 A comment `# ratchet: allow CODE -- reason` that allows nothing: no finding of that code is on its statement any more,

@@ -23,9 +23,9 @@ import tokenize
 from collections import Counter
 from pathlib import Path
 
-from confbag.ratchets.cache import Cache
+from confbag.ratchets.analysis.cache import Cache
+from confbag.ratchets.analysis.engine import Analysis, analyse
 from confbag.ratchets.configuration import DEFAULT_CODES, Configuration, RecordSpec
-from confbag.ratchets.engine import Analysis, analyse
 
 OWNERS = ("sglang/srt/runtime_context.py", "sglang/srt/server_args.py", "sglang/srt/arg_groups")
 RECORD = RecordSpec(

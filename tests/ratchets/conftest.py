@@ -177,9 +177,9 @@ class Judged:
 @pytest.fixture
 def judge_files() -> Callable[..., Judged]:
     """The engine on files given as text, with options of the record or of the configuration replaced."""
-    from confbag.ratchets import engine
+    from confbag.ratchets.analysis import engine
+    from confbag.ratchets.codes import RECORD_RULES
     from confbag.ratchets.configuration import Configuration, RecordSpec
-    from confbag.ratchets.rules import RECORD_RULES
 
     def judged(
         files: dict[str, str | bytes],

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confbag.ratchets.baseline import Baseline, canonical, encode, grown, repaired
+from confbag.ratchets.allowed.baseline import Baseline, canonical, encode, grown, repaired
 
 Place = tuple[str, str, str]
 TEXT = st.text(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from confbag.ratchets.config_file import find, load
+from confbag.ratchets.config.file import find, load
+from confbag.ratchets.config.toml_text import Document, read
 from confbag.ratchets.configuration import DEFAULT_CODES, Configuration, Replacement, Source
 from confbag.ratchets.faults import UsageError
-from confbag.ratchets.toml_text import Document, read
 
 RECORD = """
 [[record]]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confbag.ratchets.exceptions import Allowance, added, expired, lacks, parse, raised, tidied, write
+from confbag.ratchets.allowed.exceptions import Allowance, added, expired, lacks, parse, raised, tidied, write
 
 TODAY = datetime.date(2030, 1, 15)
 ENTRY = """\

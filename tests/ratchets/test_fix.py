@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from confbag.ratchets.codes import RECORD_RULES
 from confbag.ratchets.configuration import Configuration, RecordSpec, Replacement
 from confbag.ratchets.fix import fix_tree
-from confbag.ratchets.rules import RECORD_RULES
 
 EXEC = ("from confbag import get_exec",)
 FIELDS = {

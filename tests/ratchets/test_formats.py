@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confbag.ratchets.baseline import Baseline
-from confbag.ratchets.exceptions import Allowance
+from confbag.ratchets.allowed.baseline import Baseline
+from confbag.ratchets.allowed.exceptions import Allowance
+from confbag.ratchets.allowed.judge import Judged, Moved, Stale, Verdict
 from confbag.ratchets.faults import Fault
 from confbag.ratchets.finding import Finding, Unanalysed
-from confbag.ratchets.judge import Judged, Moved, Stale, Verdict
 from confbag.ratchets.report import FORMATS, renderer
 
 BASELINES = {"CB101": Baseline({("a.py", "g", "record.y"): 2}, lines={("a.py", "g", "record.y"): 7})}

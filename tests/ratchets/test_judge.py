@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confbag.ratchets.baseline import Baseline
-from confbag.ratchets.exceptions import Allowance
+from confbag.ratchets.allowed.baseline import Baseline
+from confbag.ratchets.allowed.exceptions import Allowance
+from confbag.ratchets.allowed.judge import Verdict, judge, key_of, tightened
+from confbag.ratchets.allowed.suppressions import Suppression
 from confbag.ratchets.faults import Fault
 from confbag.ratchets.finding import Finding, Unanalysed
-from confbag.ratchets.judge import Verdict, judge, key_of, tightened
-from confbag.ratchets.suppressions import Suppression
 
 TODAY = datetime.date(2030, 1, 15)
 CODES = ("CB100", "CB101", "CB111")

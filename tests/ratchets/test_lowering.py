@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import confbag.ratchets
-from confbag.ratchets.lowering import lower
-from confbag.ratchets.rules import RECORD_RULES, RULES
+from confbag.ratchets.codes import RECORD_RULES, RULES
+from confbag.ratchets.source.lowering import lower
 
 OURS = sorted(Path(confbag.ratchets.__file__).parent.glob("binder/*.py"))
 SHAPES = '''\

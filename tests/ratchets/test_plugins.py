@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from confbag.ratchets import engine
+from confbag.ratchets.analysis import engine
 from confbag.ratchets.configuration import Configuration
 from confbag.ratchets.faults import UsageError
 from confbag.ratchets.finding import Finding

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from confbag.ratchets import reference
+from confbag.ratchets.commands import reference
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "ratchet-rules.md"
 

@@ -8,8 +8,9 @@ import warnings
 
 import pytest
 
-from confbag.ratchets import newer, workers
+from confbag.ratchets.analysis import workers
 from confbag.ratchets.configuration import MAX_BYTES
+from confbag.ratchets.source import newer
 
 IMPORT = "from engine.runtime_context import get_server_args\n"
 READ = "def f():\n    return get_server_args().tp_size\n"
@@ -163,7 +164,7 @@ def test_positions_inside_f_strings(judge_files):
 
 
 def test_an_unreadable_file(judge_files, monkeypatch):
-    from confbag.ratchets import engine
+    from confbag.ratchets.analysis import engine
     from confbag.ratchets.configuration import Configuration, RecordSpec
 
     configuration = Configuration(

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from confbag.ratchets.rules import RECORD_RULES, RULES
+from confbag.ratchets.codes import RECORD_RULES, RULES
 
 ALL = [
     pytest.param(code, case, id=f"{code}-{case.name}")

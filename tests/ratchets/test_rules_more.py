@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confbag.ratchets import engine
+from confbag.ratchets.analysis import engine
+from confbag.ratchets.codes import RULES
 from confbag.ratchets.configuration import Configuration, Site
-from confbag.ratchets.lexicon import lexicon, release
-from confbag.ratchets.parse import parse
-from confbag.ratchets.rules import RULES
+from confbag.ratchets.names.lexicon import lexicon, release
+from confbag.ratchets.source.parse import parse
 
 CODES = ("CB121", "CB131", "CB132", "CB133", "CB141", "CB142")
 OPTIONS = {

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from confbag.ratchets import suppressions
-from confbag.ratchets.comments import comments
+from confbag.ratchets.allowed import suppressions
 from confbag.ratchets.rules.suppression import CASES
+from confbag.ratchets.source.comments import comments
 
 if TYPE_CHECKING:
     from confbag.ratchets.rules.case import Case

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from confbag.ratchets import engine
-from confbag.ratchets.cache import Cache
+from confbag.ratchets.analysis import engine
+from confbag.ratchets.analysis.cache import Cache
+from confbag.ratchets.codes import RECORD_RULES, RULES
 from confbag.ratchets.configuration import Configuration, RecordSpec
-from confbag.ratchets.rules import RECORD_RULES, RULES
 
 CASES = [
     case
@@ -126,7 +126,7 @@ def test_a_damaged_cache_is_dropped(tmp_path, damage):
 def test_the_cache_runs_nothing_that_it_reads(tmp_path):
     import pickle
 
-    from confbag.ratchets import cache
+    from confbag.ratchets.analysis import cache
 
     class Evil:
         def __reduce__(self):
@@ -145,7 +145,7 @@ def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path):
 
 
 def test_old_entries_are_dropped(tmp_path, monkeypatch):
-    from confbag.ratchets import cache
+    from confbag.ratchets.analysis import cache
 
     monkeypatch.setattr(cache, "_LIMIT", 4000)
     for number in range(30):

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from xml.sax.saxutils import escape
 
-from confbag.ratchets.history import State
+from confbag.ratchets.commands.history import State
 from confbag.ratchets.report.words import name_of
 
 WIDTH, HEIGHT = 920, 460

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from confbag.ratchets.parse import Module
+from confbag.ratchets.source.parse import Module
 
 LAST = (1 << 60, 0)
 _BEHIND = (1 << 61, 0)

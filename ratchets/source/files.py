@@ -80,7 +80,7 @@ def _listed(configuration: Configuration, notes: list[str]) -> Iterator[str]:
     roots = [normal(configuration.prefix + root) for root in configuration.roots]
     names: Iterable[str] | None = None
     if (repository / ".git").exists():
-        from confbag.ratchets.git import Git  # here: given files need no git
+        from confbag.ratchets.source.git import Git  # here: given files need no git
 
         words = ("ls-files", "-z", "-c", "-o", "--exclude-standard", "--")
         status, out, said = Git(repository).try_run(*words, *(f":(literal){root}" for root in roots))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from confbag.ratchets.baseline import Baseline, Place
+from confbag.ratchets.allowed.baseline import Baseline, Place
 from confbag.ratchets.configuration import Configuration
 from confbag.ratchets.faults import usage
-from confbag.ratchets.git import Blobs, Git, commits
+from confbag.ratchets.source.git import Blobs, Git, commits
 
 
 class State(NamedTuple):

@@ -7,17 +7,16 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from confbag.ratchets import suppressions
+from confbag.ratchets.codes import RULES, SUPPRESSION
 from confbag.ratchets.configuration import DEFAULT_CODES
-from confbag.ratchets.rules import RULES
 from confbag.ratchets.rules.case import Case
 
-CODES = (suppressions.CODE, *RULES)
+CODES = (SUPPRESSION, *RULES)
 
 
 def rule(code: str) -> Any:
     """The module of a rule: its CODE, NAME, MEANS, WHY, INSTEAD and CASES."""
-    name = "suppression" if code == suppressions.CODE else RULES[code]
+    name = "suppression" if code == SUPPRESSION else RULES[code]
     return import_module(f"confbag.ratchets.rules.{name}")
 
 
@@ -57,7 +56,7 @@ def page() -> str:
 
 
 def _when(code: str) -> str:
-    if code == suppressions.CODE:
+    if code == SUPPRESSION:
         return "always"
     return "on by default" if code in DEFAULT_CODES else "on when its table is there"
 

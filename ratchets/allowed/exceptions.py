@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from confbag.ratchets import toml_text
+from confbag.ratchets.codes import RULES
+from confbag.ratchets.config import toml_text
+from confbag.ratchets.config.toml_table import Table, closest
 from confbag.ratchets.faults import Fault
 from confbag.ratchets.finding import Finding
 from confbag.ratchets.paths import is_glob, matches, normal, within
-from confbag.ratchets.rules import RULES
-from confbag.ratchets.toml_table import Table, closest
 
 KEYS = ("code", "path", "qualname", "symbol", "max", "reason", "owner", "until", "issue")
 LONGEST = 180

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from confbag.ratchets.lexicon import Lexicon, Scope, Site
-from confbag.ratchets.naming import Naming
-from confbag.ratchets.reach import lookup
+from confbag.ratchets.names.lexicon import Lexicon, Scope, Site
+from confbag.ratchets.names.naming import Naming
+from confbag.ratchets.names.reach import lookup
 
 _CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*[A-Z0-9_]\Z|_*[A-Z]\Z")
 _CLASS = re.compile(r"_*[A-Z]")

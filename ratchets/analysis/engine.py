@@ -8,20 +8,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from confbag.ratchets import triage as triaging
+from confbag.ratchets.analysis.workers import Died, each
+from confbag.ratchets.codes import RECORD_RULES
 from confbag.ratchets.configuration import Configuration
 from confbag.ratchets.finding import Finding, Unanalysed
-from confbag.ratchets.modules import module_of
-from confbag.ratchets.rules import RECORD_RULES, load
-from confbag.ratchets.workers import Died, each
+from confbag.ratchets.rules import load
+from confbag.ratchets.source import triage as triaging
+from confbag.ratchets.source.modules import module_of
 
 if TYPE_CHECKING:
+    from confbag.ratchets.analysis.cache import Cache
     from confbag.ratchets.binder.facts import ModuleFacts
     from confbag.ratchets.binder.world import Known
-    from confbag.ratchets.cache import Cache
 
 # Raised with every change of what rules find: facts of other versions are not used.
-VERSION = "1"
+VERSION = "2"
 _ROUNDS = 24
 _PARALLEL = 400_000
 
@@ -155,7 +156,7 @@ class Run:
         exact = triaging.pattern([*self.words, *remembered])
         hashing = self.cache is not None
         if hashing:
-            from confbag.ratchets.cache import digest
+            from confbag.ratchets.analysis.cache import digest
         for path in self.files:
             try:
                 source = self.read(path)
@@ -201,7 +202,7 @@ class Run:
                 gc.enable()
 
     def _one(self, task: Task, known: Known) -> Examined:
-        from confbag.ratchets.parse import Module, parse
+        from confbag.ratchets.source.parse import Module, parse
 
         path = task.path
         name, package = module_of(path, self.configuration) or (path, False)
@@ -217,7 +218,7 @@ class Run:
                     if found is not None:
                         facts[code] = found
             if task.codes:
-                from confbag.ratchets.lexicon import release
+                from confbag.ratchets.names.lexicon import release
 
                 release(module)
             if task.records:
@@ -226,7 +227,7 @@ class Run:
 
                 bound = bind(module, self.configuration, World(self.configuration, known), task.wanted)
                 if bound.inexact and not module.large:
-                    from confbag.ratchets.newer import lowered
+                    from confbag.ratchets.source.newer import lowered
 
                     better = lowered(module.source)
                     if better is not None:
@@ -304,8 +305,8 @@ class Run:
 
     def _rounds(self) -> None:
         """Examine again what a new answer of another module changes, until no answer does."""
+        from confbag.ratchets.analysis.link import known_of
         from confbag.ratchets.binder.world import answer
-        from confbag.ratchets.link import known_of
 
         seen: set[str] = set(self.words)
         paths_of = self._paths_of() if "CB104" in self.configuration.codes else {}
@@ -373,7 +374,7 @@ class Run:
         for code, rule in self.rules.items():
             found.extend(rule.judge(self.facts[code], self.configuration))
         if self.modules:
-            from confbag.ratchets.link import Link
+            from confbag.ratchets.analysis.link import Link
 
             ours = set(self.files)
             link = Link({**self.others, **self.modules}, self.configuration)
@@ -400,14 +401,14 @@ class Run:
         return data.encode("utf-8", "surrogateescape")
 
     def _key(self) -> bytes:
-        from confbag.ratchets.cache import digest, names
+        from confbag.ratchets.analysis.cache import digest, names
 
         fields = repr([sorted(spec.fields.items()) for spec in self.configuration.records]).encode()
         paths = [path for path in self.files if path in self.digests]
         return digest(self._options(), fields, names(self.files), names(paths), *(self.digests[path] for path in paths))
 
     def _entry(self, task: Task) -> bytes:
-        from confbag.ratchets.cache import digest, names
+        from confbag.ratchets.analysis.cache import digest, names
 
         return digest(
             self._options(), names([task.path, *task.codes, str(task.records), *sorted(task.wanted)]),
@@ -453,7 +454,7 @@ class Run:
             return
         self.cache.save()
         if self.records:
-            from confbag.ratchets.link import known_of
+            from confbag.ratchets.analysis.link import known_of
 
             known = known_of(self.modules.values())
             self.cache.write("last-words", (self._options(), sorted(known.words | self.words)))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from confbag.ratchets.config.toml_table import Table
+from confbag.ratchets.config.toml_text import read
 from confbag.ratchets.configuration import Replacement
 from confbag.ratchets.faults import Fault
-from confbag.ratchets.toml_table import Table
-from confbag.ratchets.toml_text import read
 
 
 def read_fields(file: Path, name: str, faults: list[Fault]) -> dict[str, Replacement]:

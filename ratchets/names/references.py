@@ -6,14 +6,14 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from confbag.ratchets.binder.facts import Place
-from confbag.ratchets.callables import enclosing_class, is_receiver
-from confbag.ratchets.exports import Exports, exports
-from confbag.ratchets.lexicon import Lexicon, Site, lexicon
-from confbag.ratchets.naming import NOWHERE, Naming, Paths
-from confbag.ratchets.parse import Module
-from confbag.ratchets.placing import place
-from confbag.ratchets.reach import lookup
+from confbag.ratchets.finding import Place
+from confbag.ratchets.names.callables import enclosing_class, is_receiver
+from confbag.ratchets.names.exports import Exports, exports
+from confbag.ratchets.names.lexicon import Lexicon, Site, lexicon
+from confbag.ratchets.names.naming import NOWHERE, Naming, Paths
+from confbag.ratchets.names.placing import place
+from confbag.ratchets.names.reach import lookup
+from confbag.ratchets.source.parse import Module
 
 
 @dataclass(frozen=True, slots=True)

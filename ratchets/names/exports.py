@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from confbag.ratchets.lexicon import Lexicon
-from confbag.ratchets.naming import Naming
-from confbag.ratchets.reach import ending
+from confbag.ratchets.names.lexicon import Lexicon
+from confbag.ratchets.names.naming import Naming
+from confbag.ratchets.names.reach import ending
 
 _HOPS = 24
 _WAYS = 500

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from confbag.ratchets.config.toml_text import Document, Path
 from confbag.ratchets.faults import Fault
-from confbag.ratchets.toml_text import Document, Path
 
 _NAMES = {str: "a string", bool: "true or false", int: "a whole number", list: "a list", dict: "a table"}
 

@@ -22,7 +22,7 @@ def lowered(source: bytes) -> tuple[ast.Module, tuple[int, int]] | None:
     """The tree as libcst reads it, and the oldest Python that could; None where it cannot, or does not come back."""
     try:
         done = subprocess.run(
-            [sys.executable, "-c", "from confbag.ratchets.newer import main; main()"],
+            [sys.executable, "-c", "from confbag.ratchets.source.newer import main; main()"],
             input=source,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -56,7 +56,7 @@ def main() -> None:
 
     gc.disable()
     sys.setrecursionlimit(12_000)
-    from confbag.ratchets.lowering import lower
+    from confbag.ratchets.source.lowering import lower
 
     made = lower(sys.stdin.buffer.read())
     sys.stdout.buffer.write(pickle.dumps(made, pickle.HIGHEST_PROTOCOL))

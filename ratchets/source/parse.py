@@ -90,7 +90,7 @@ def parse(path: str, name: str, package: bool, source: bytes, max_bytes: int) ->
     if isinstance(tree, str):
         return Unanalysed(path, tree)
     if isinstance(tree, SyntaxError):
-        from confbag.ratchets import newer
+        from confbag.ratchets.source import newer
 
         lowered = newer.read(source) if len(source) <= max_bytes else None
         if lowered is None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 
-from confbag.ratchets.binder.facts import Handoff, ModuleFacts, Place, Sight
+from confbag.ratchets.binder.facts import Handoff, ModuleFacts, Sight
 from confbag.ratchets.binder.state import under
 from confbag.ratchets.binder.values import Class, Function, Symbol
 from confbag.ratchets.binder.world import Known, Summary
 from confbag.ratchets.configuration import Configuration, RecordSpec
-from confbag.ratchets.finding import Finding, Fix
+from confbag.ratchets.finding import Finding, Fix, Place
 
 # One finding per access: the first of these that saw it.
 _ORDER = {"CB111": 0, "CB101": 1, "CB102": 2, "CB103": 3, "CB105": 4, "CB104": 5}

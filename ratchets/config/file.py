@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-from confbag.ratchets.config_names import missing
+from confbag.ratchets.codes import RECORD_RULES, RULES
+from confbag.ratchets.config.names import missing
+from confbag.ratchets.config.toml_table import Table, closest
+from confbag.ratchets.config.toml_text import Document, read
 from confbag.ratchets.configuration import DEFAULT_CODES, MAX_BYTES, Configuration, RecordSpec, Site, Source
 from confbag.ratchets.faults import Fault, UsageError, usage
 from confbag.ratchets.paths import normal
-from confbag.ratchets.rules import RECORD_RULES, RULES
-from confbag.ratchets.toml_table import Table, closest
-from confbag.ratchets.toml_text import Document, read
 
 PYPROJECT = "pyproject.toml"
 OWN = "ratchets.toml"
@@ -193,7 +193,7 @@ def _record(table: Table, root: Path, source: tuple[Source, ...]) -> RecordSpec:
     fields_file = table.text("fields")
     fields = {}
     if fields_file:
-        from confbag.ratchets.config_fields import read_fields  # here: not every record has a table
+        from confbag.ratchets.config.fields import read_fields  # here: not every record has a table
 
         fields = read_fields(root / fields_file, fields_file, table.faults)
     record = RecordSpec(

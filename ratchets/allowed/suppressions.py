@@ -7,10 +7,9 @@ import sys
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from confbag.ratchets.codes import RULES, SUPPRESSION
 from confbag.ratchets.finding import Finding
-from confbag.ratchets.rules import RULES
 
-CODE = "CB100"
 _OURS = re.compile(r"(?:^|(?<=\s))#+[ \t]*ratchet:[ \t]*(?P<body>.*)")
 _CODES = r"(?P<codes>[A-Z]+[0-9]+(?:[ \t]*,[ \t]*[A-Z]+[0-9]+)*)"
 _WHEN = r"(?P<maybe>[ \t]+maybe)?(?:[ \t]+if=py(?P<sign>>=|<)(?P<version>3\.[0-9]+))?"
@@ -46,7 +45,7 @@ def read(path: str, source: bytes, known: Collection[str] = tuple(RULES)) -> tup
     findings: list[Finding] = []
     if b"ratchet:" not in source:
         return suppressions, findings
-    from confbag.ratchets.comments import comments  # here: few files have a comment of ours
+    from confbag.ratchets.source.comments import comments  # here: few files have a comment of ours
 
     for line, column, comment in comments(source):
         match = _OURS.search(comment)
@@ -92,6 +91,6 @@ def _here(sign: str | None, version: str | None) -> bool:
 
 def _finding(path: str, line: int, column: int, symbol: str, message: str) -> Finding:
     return Finding(
-        path=path, line=line, column=column, code=CODE, symbol=symbol, qualname="<module>", message=message,
+        path=path, line=line, column=column, code=SUPPRESSION, symbol=symbol, qualname="<module>", message=message,
         first=line, last=line,
     )  # fmt: skip

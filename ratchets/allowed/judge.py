@@ -8,13 +8,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from confbag.ratchets.baseline import Baseline, Place, canonical
+from confbag.ratchets.allowed.baseline import Baseline, Place, canonical
+from confbag.ratchets.allowed.suppressions import Suppression, unused
 from confbag.ratchets.faults import Fault
 from confbag.ratchets.finding import Finding, Unanalysed
-from confbag.ratchets.suppressions import Suppression, unused
 
 if TYPE_CHECKING:
-    from confbag.ratchets.exceptions import Allowance
+    from confbag.ratchets.allowed.exceptions import Allowance
 
 NEW, STALE, FAILED, USAGE = 1, 2, 4, 8
 Key = tuple[str, str, str, str]

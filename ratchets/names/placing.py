@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from confbag.ratchets.binder.facts import Place
-from confbag.ratchets.lexicon import Site, children
-from confbag.ratchets.parse import Module
+from confbag.ratchets.finding import Place
+from confbag.ratchets.names.lexicon import Site, children
+from confbag.ratchets.source.parse import Module
 
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 

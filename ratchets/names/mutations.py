@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from confbag.ratchets.binder.facts import Place
-from confbag.ratchets.exports import Exports, exports
-from confbag.ratchets.lexicon import Binding, Lexicon, Scope, Site, lexicon
-from confbag.ratchets.naming import Naming, Paths, foreign, text_of
-from confbag.ratchets.parse import Module
-from confbag.ratchets.placing import place
-from confbag.ratchets.reach import ending
-from confbag.ratchets.references import paths_of
+from confbag.ratchets.finding import Place
+from confbag.ratchets.names.exports import Exports, exports
+from confbag.ratchets.names.lexicon import Binding, Lexicon, Scope, Site, lexicon
+from confbag.ratchets.names.naming import Naming, Paths, foreign, text_of
+from confbag.ratchets.names.placing import place
+from confbag.ratchets.names.reach import ending
+from confbag.ratchets.names.references import paths_of
+from confbag.ratchets.source.parse import Module
 
 _CONTAINERS = frozenset(
     {

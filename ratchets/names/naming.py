@@ -6,8 +6,8 @@ import ast
 import builtins
 import sys
 
-from confbag.ratchets.lexicon import Arm, Binding, Lexicon, Position, Scope, Site
-from confbag.ratchets.reach import lookup
+from confbag.ratchets.names.lexicon import Arm, Binding, Lexicon, Position, Scope, Site
+from confbag.ratchets.names.reach import lookup
 
 _DEPTH = 12
 _LIBRARIES = frozenset({"numpy", "torch", "triton"})

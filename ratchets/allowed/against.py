@@ -7,18 +7,18 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from confbag.ratchets import exceptions
-from confbag.ratchets.baseline import Baseline, encode, grown
-from confbag.ratchets.cache import FOLDER as FOLDER_OF_CACHE
-from confbag.ratchets.cache import Cache
+from confbag.ratchets.allowed import exceptions
+from confbag.ratchets.allowed.baseline import Baseline, encode, grown
+from confbag.ratchets.allowed.exceptions import Allowance
+from confbag.ratchets.allowed.judge import Key, Verdict, key_of, moves
+from confbag.ratchets.analysis.cache import FOLDER as FOLDER_OF_CACHE
+from confbag.ratchets.analysis.cache import Cache
+from confbag.ratchets.analysis.engine import Analysis, analyse
 from confbag.ratchets.configuration import Configuration
-from confbag.ratchets.engine import Analysis, analyse
-from confbag.ratchets.exceptions import Allowance
 from confbag.ratchets.faults import Fault, usage
-from confbag.ratchets.files import covered
 from confbag.ratchets.finding import Finding
-from confbag.ratchets.git import Blobs, Git
-from confbag.ratchets.judge import Key, Verdict, key_of, moves
+from confbag.ratchets.source.files import covered
+from confbag.ratchets.source.git import Blobs, Git
 
 FOLDER = ".ratchets"
 

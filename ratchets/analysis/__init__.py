@@ -1,0 +1,1 @@
+"""From files to findings: triggers, processes, the cache, the link step."""

@@ -1,0 +1,1 @@
+"""The configuration as it is written: TOML with places, names checked, the fields table."""

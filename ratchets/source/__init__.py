@@ -1,0 +1,1 @@
+"""What is read: files, git objects, bytes to trees, paths to modules."""
