@@ -1,7 +1,5 @@
 """Loading native libraries at bind: where one is, whether it may be loaded here, and loading it once."""
 
-# ratchet: allow-file CB121 -- the dynamic linker's state is the process's: a library is loaded once, whoever asks
-
 from __future__ import annotations
 
 import importlib
@@ -132,7 +130,7 @@ def _load(torch: Any, library: Library, path: Path) -> Rejection | None:
         torch.ops.load_library(str(path))
     except Exception as error:
         return _meant(library, explain(library_probe.chain(error), torch.__version__), path)
-    _PROCESS.loaded.append(str(path))
+    _PROCESS.loaded.append(str(path))  # ratchet: allow CB121 -- the dynamic linker's state is the process's
     return None
 
 

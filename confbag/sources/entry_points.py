@@ -4,8 +4,6 @@ The same answer: a distribution found earlier on the path hides one of the same 
 source trees included. Zips, eggs and finders of other people's making are left to importlib.metadata itself.
 """
 
-# ratchet: allow-file CB121 -- one scan a process, made again when sys.path or what is in it changes
-
 from __future__ import annotations
 
 import importlib
@@ -55,8 +53,9 @@ def entry_points(group: str) -> tuple[EntryPoint, ...]:
         raise ValueError(f"only groups that begin with {_GROUPS!r} are scanned, not {group!r}")
     seen = tuple((entry, _modified(entry)) for entry in sys.path)
     if seen not in _scanned:
-        _scanned.clear()
-        _scanned[seen] = tuple(sorted(_scan(), key=lambda point: (point.group, point.name, point.distribution)))
+        _scanned.clear()  # ratchet: allow CB121 -- one scan a process, made again when what is on sys.path changes
+        found = sorted(_scan(), key=lambda point: (point.group, point.name, point.distribution))
+        _scanned[seen] = tuple(found)  # ratchet: allow CB121 -- as above
     return tuple(point for point in _scanned[seen] if point.group == group)
 
 

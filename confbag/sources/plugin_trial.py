@@ -1,8 +1,6 @@
 """Plug-ins are tried in a child process before they are loaded here, so that one that hangs or ends the process is a
 reason to leave it out, and not the end."""
 
-# ratchet: allow-file CB121 -- a plug-in is tried once a process for each state of its files
-
 from __future__ import annotations
 
 import contextlib
@@ -71,7 +69,7 @@ def refusals(points: Iterable[EntryPoint], use: str = "", *, afresh: bool = Fals
         if key in _decided and not (afresh and _decided[key]):
             kept = _decided[key]
         elif (verdict := plugin_verdicts.find(point, seconds)) is not None and not (afresh and verdict.refused):
-            kept = _decided[key] = verdict.refused
+            kept = _decided[key] = verdict.refused  # ratchet: allow CB121 -- tried once a process
         else:
             trials.append(_Trial(point, use, seconds))
             continue
@@ -84,7 +82,7 @@ def refusals(points: Iterable[EntryPoint], use: str = "", *, afresh: bool = Fals
         for trial in trials:
             verdict = trial.verdict()
             plugin_verdicts.keep(trial.point, seconds, verdict)
-            _decided[trial.point, trial.point.info, use, seconds] = verdict.refused
+            _decided[trial.point, trial.point.info, use, seconds] = verdict.refused  # ratchet: allow CB121 -- as above
             if verdict.refused is not None:
                 reasons[trial.point] = verdict.refused
     return (

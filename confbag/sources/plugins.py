@@ -1,7 +1,5 @@
 """Settings of plug-ins: default values and variable names, data under the entry-point group confbag.settings."""
 
-# ratchet: allow-file CB121 -- a plug-in that fails is told of once a process
-
 from __future__ import annotations
 
 import os
@@ -36,7 +34,7 @@ def read_plugins(keys: Keys) -> Found:
             if named() is not None:
                 faults.append(_wrong(point, f"{point.value} cannot be loaded: {problem}; repair or uninstall it"))
             elif (point, problem) not in _told:
-                _told.add((point, problem))
+                _told.add((point, problem))  # ratchet: allow CB121 -- a plug-in that fails is told of once a process
                 _log(f"plug-in {point.name} ({point.distribution}): its settings are left out: {problem}")
             continue
         found = _read(point, declared, keys)
