@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from confbag.ratchets.output import complain
+from confbag.ratchets.output import complain, say
 
 USAGE = 8
 COMMANDS = {
@@ -46,7 +46,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *args: Any, **settings: Any) -> NoReturn:
         from importlib.metadata import version
 
-        print(f"confbag ratchet {version('confbag')}")
+        say(f"confbag ratchet {version('confbag')}\n")
         parser.exit()
 
 
@@ -59,7 +59,7 @@ def main(argv: Sequence[str], cwd: Path | None = None) -> int:
         complain(f"confbag ratchet: unknown command {name!r}; {closest(name, COMMANDS)}")
         return USAGE
     if not name:
-        return _overview(words)
+        return guarded(lambda: _overview(words))
     module: Any = import_module(f"confbag.ratchets.commands.{_MODULES.get(name, name)}")
     parser = Parser(prog=f"confbag ratchet {name}", description=module.__doc__, epilog=EPILOG)
     module.add_arguments(parser)

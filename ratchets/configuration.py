@@ -8,6 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from confbag.ratchets.paths import named
+
 DEFAULT_CODES = ("CB101", "CB102", "CB103", "CB105", "CB111", "CB121")
 MAX_BYTES = 1_000_000
 
@@ -87,5 +89,5 @@ class Configuration:
     @property
     def prefix(self) -> str:
         """What turns a path relative to `root` into one relative to the repository: "" or "folder/"."""
-        relative = self.root.relative_to(self.repository).as_posix()
+        relative = named(self.root.relative_to(self.repository).as_posix())
         return "" if relative == "." else relative + "/"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from functools import lru_cache
@@ -11,6 +12,21 @@ def normal(path: str) -> str:
     """A written path without `.` parts, doubled or trailing separators; `.` for the folder itself."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     return "/".join(parts) or "."
+
+
+def named(name: str | bytes) -> str:
+    """A path as the operating system or git gives it, in the one form that all locales share: UTF-8 where it is."""
+    return os.fsencode(name).decode("utf-8", "surrogateescape")
+
+
+def local(path: str) -> str:
+    """A path of the repository as the operating system takes it; the reverse of `named`."""
+    return os.fsdecode(path.encode("utf-8", "surrogateescape"))
+
+
+def outside(relative: str) -> bool:
+    """Whether a relative path leaves the folder it starts from."""
+    return relative == ".." or relative.startswith("../")
 
 
 def within(path: str, entry: str) -> bool:

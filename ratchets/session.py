@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,12 +17,13 @@ from confbag.ratchets.analysis.cache import Cache
 from confbag.ratchets.analysis.engine import Analysis, analyse
 from confbag.ratchets.codes import RECORD_RULES, RULES, SUPPRESSION
 from confbag.ratchets.config import file as config_file
+from confbag.ratchets.config.file import shown_of as shown_of
 from confbag.ratchets.configuration import Configuration
 from confbag.ratchets.faults import Fault, UsageError
 from confbag.ratchets.finding import Finding
 from confbag.ratchets.output import Progress
-from confbag.ratchets.paths import normal, within, within_any
-from confbag.ratchets.source.files import Selection
+from confbag.ratchets.paths import local, named, normal, outside, within, within_any
+from confbag.ratchets.source.files import Selection, gone_from, read_regular, select
 
 if TYPE_CHECKING:
     from datetime import date
@@ -62,7 +64,7 @@ def open_session(cwd: Path, *, repairing: bool = False) -> Session:
     faults: list[Fault] = []
     configuration: Configuration | None = None
     try:
-        configuration = config_file.load(file, shown=_shown(file, cwd))
+        configuration = config_file.load(file, shown=shown_of(file))
     except UsageError as error:
         faults += error.faults
     known = known_codes(configuration)
@@ -83,10 +85,6 @@ def known_codes(configuration: Configuration | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys((SUPPRESSION, *RULES, *(configuration.codes if configuration else ()))))
 
 
-def _shown(file: Path, cwd: Path) -> str:
-    return os.path.relpath(file, cwd)
-
-
 def read_baselines(root: Path, known: Sequence[str], faults: list[Fault]) -> dict[str, Baseline]:
     """The baseline files that are there."""
     baselines = {}
@@ -95,7 +93,7 @@ def read_baselines(root: Path, known: Sequence[str], faults: list[Fault]) -> dic
     for name in names:
         code, dot, suffix = name.partition(".")
         if dot and suffix == "tsv" and not code.startswith("."):
-            shown = f"{FOLDER}/{name}"
+            shown = shown_of(folder / name)
             if code not in known:
                 faults.append(Fault(shown, f"there is no rule {code}; remove the file or enable the rule's plug-in"))
                 continue
@@ -110,8 +108,8 @@ def read_exceptions(
     root: Path, known: Sequence[str], configuration: Configuration | None, faults: list[Fault]
 ) -> list[Allowance]:
     """The exceptions file's entries; none where it is not there."""
-    shown = f"{FOLDER}/{EXCEPTIONS}"
     file = root / FOLDER / EXCEPTIONS
+    shown = shown_of(file)
     if not file.exists():
         return []
     content = _content(file, shown, faults)
@@ -127,7 +125,7 @@ def read_exceptions(
 
 def _content(file: Path, shown: str, faults: list[Fault]) -> bytes | None:
     try:
-        return file.read_bytes()
+        return read_regular(os.fspath(file))
     except OSError as error:
         faults.append(Fault(shown, f"cannot be read: {error.strerror}"))
         return None
@@ -158,30 +156,23 @@ def never_visits(configuration: Configuration) -> Callable[[str, str], str | Non
 class Reading:
     """Reads files of the repository, and remembers those with a comment of ours."""
 
-    def __init__(self, repository: Path, total: int) -> None:
+    def __init__(self, repository: Path) -> None:
         self.marked: dict[str, bytes] = {}
         self.seen: set[str] = set()
         self._top = os.fspath(repository)
-        self._progress = Progress(total)
 
     def __call__(self, path: str) -> bytes:
         """The bytes of one file; OSError where it cannot be read."""
-        with open(f"{self._top}/{path}", "rb") as file:
-            content = file.read()
+        content = read_regular(f"{self._top}/{local(path)}")
         if path not in self.seen:
             self.seen.add(path)
-            self._progress.step()
             if b"ratchet:" in content:
                 self.marked[path] = content
         return content
 
     def __reduce__(self) -> tuple[object, ...]:
         # A worker only reads.
-        return type(self), (Path(self._top), 0)
-
-    def end(self) -> None:
-        """The last file was read."""
-        self._progress.end()
+        return type(self), (Path(self._top),)
 
 
 def run(
@@ -189,17 +180,41 @@ def run(
 ) -> Outcome:
     """Analyse files and judge what was found."""
     configuration = session.configuration
-    reading = Reading(configuration.repository, len(selection.files))
-    analysis = analyse(
-        configuration,
-        selection.files,
-        read=reading,
-        cache=cache_of(configuration) if cached else None,
-        jobs=jobs or default_jobs(),
-        full=selection.full,
+    reading = Reading(configuration.repository)
+    jobs = jobs or default_jobs()
+
+    def analysed(files: Sequence[str], full: bool) -> Analysis:
+        cache = cache_of(configuration) if cached else None
+        with Progress() as watch:
+            return analyse(configuration, files, read=reading, cache=cache, jobs=jobs, full=full, watch=watch)
+
+    analysis = analysed(selection.files, selection.full)
+    outcome = _judged(session, selection, analysis, reading, today)
+    said = outcome.verdict
+    if not analysis.linked and (said.new or said.stale or said.moved or said.exceptions):
+        # What other files say could take a finding away, or bring the one that an entry stands for.
+        everything = select(configuration, (), configuration.root)
+        whole = analysed(sorted({*everything.files, *selection.files}), True)
+        outcome = _judged(session, selection, _of(whole, selection.files), reading, today)
+    return outcome
+
+
+def _of(analysis: Analysis, files: Sequence[str]) -> Analysis:
+    """What an analysis of everything says of some files."""
+    wanted = set(files)
+    return replace(
+        analysis,
+        findings=tuple(finding for finding in analysis.findings if finding.path in wanted),
+        unanalysed=tuple(each for each in analysis.unanalysed if each.path in wanted),
+        analysed=analysis.analysed & wanted,
     )
-    reading.end()
+
+
+def _judged(
+    session: Session, selection: Selection, analysis: Analysis, reading: Reading, today: date | None
+) -> Outcome:
     comments, malformed = comments_of(session, analysis, reading)
+    away = gone_from(session.configuration)
     failed = {each.path for each in analysis.unanalysed}
 
     def judged(path: str) -> bool:
@@ -211,7 +226,7 @@ def run(
         return selection.full or (not entry.wide and entry.path in analysis.analysed)
 
     def gone(path: str) -> bool:
-        return not selection.full and not os.path.lexists(configuration.repository / path)
+        return not selection.full and away(path)
 
     verdict = judge(
         [*analysis.findings, *malformed],
@@ -225,8 +240,7 @@ def run(
         gone=gone,
         today=today,
     )
-    notes = (*selection.notes, *analysis.notes)
-    return Outcome(analysis, verdict._replace(notes=notes))
+    return Outcome(analysis, verdict._replace(notes=(*selection.notes, *analysis.notes)))
 
 
 def cache_of(configuration: Configuration) -> Cache:
@@ -256,11 +270,11 @@ def default_jobs() -> int:
 
 
 def relative(configuration: Configuration, written: str, cwd: Path) -> str:
-    """A path that somebody typed, as a path of the repository."""
-    here = os.path.realpath(cwd / written)
+    """A path that somebody typed, as a path of the repository: of what is there, or of what was."""
     top = os.path.realpath(configuration.repository)
-    if os.path.lexists(here):
-        inside = os.path.relpath(here, top).replace(os.sep, "/")
-        if not inside.startswith(".."):
-            return normal(inside)
-    return normal(written)
+    here = os.path.realpath(cwd / written)
+    inside = named(os.path.relpath(here, top).replace(os.sep, "/"))
+    copied = normal(named(written))
+    # A report's own path may be pasted in any folder.
+    pasted = not os.path.lexists(here) and os.path.lexists(os.path.join(top, local(copied)))
+    return copied if pasted or outside(inside) else normal(inside)

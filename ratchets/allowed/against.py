@@ -17,6 +17,7 @@ from confbag.ratchets.analysis.engine import Analysis, analyse
 from confbag.ratchets.configuration import Configuration
 from confbag.ratchets.faults import Fault, usage
 from confbag.ratchets.finding import Finding
+from confbag.ratchets.output import Progress
 from confbag.ratchets.source.files import covered
 from confbag.ratchets.source.git import Blobs, Git
 
@@ -61,15 +62,16 @@ def read_before(
             return content
 
         cache = _Elsewhere(configuration.root / FOLDER_OF_CACHE) if cached else None
-        analysis = analyse(configuration, files, read=read, cache=cache, jobs=jobs, full=True)
-        folder = f"{commit}:{configuration.prefix}{FOLDER}"
+        with Progress(f"files of {ref}") as watch:
+            analysis = analyse(configuration, files, read=read, cache=cache, jobs=jobs, full=True, watch=watch)
+        ours = f"{configuration.prefix}{FOLDER}"
         baselines = {}
         for code in codes:
-            content = blobs.get(f"{folder}/{code}.tsv")
+            content = blobs.get(f"{commit}:{ours}/{code}.tsv")
             if content is not None:
-                baselines[code] = Baseline.parse(content, f"{ref}:{FOLDER}/{code}.tsv")
-        content = blobs.get(f"{folder}/exceptions.toml")
-        allowed, _ = exceptions.parse(content or b"", f"{ref}:{FOLDER}/exceptions.toml", known=codes)
+                baselines[code] = Baseline.parse(content, f"{ref}:{ours}/{code}.tsv")
+        content = blobs.get(f"{commit}:{ours}/exceptions.toml")
+        allowed, _ = exceptions.parse(content or b"", f"{ref}:{ours}/exceptions.toml", known=codes)
     return Before(ref, analysis, baselines, tuple(allowed))
 
 
@@ -152,6 +154,6 @@ def _lines(baselines: Mapping[str, Baseline], before: Before) -> list[Fault]:
         for place in sorted(more):
             if (code, *place) not in arrived:
                 line = encode(place, baseline.entries[place]).decode()
-                where = f"{FOLDER}/{code}.tsv:{baseline.lines.get(place, 1)}"
+                where = f"{baseline.name or code}:{baseline.lines.get(place, 1)}"
                 faults.append(Fault(where, f"not at {before.ref}: {line}; only `confbag ratchet accept` lets it grow"))
     return faults

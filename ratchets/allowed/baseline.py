@@ -57,7 +57,7 @@ class Baseline(NamedTuple):
     """The entries of one rule, and what is wrong with the file they came from.
 
     `faults` make the file unusable (exit 8), `untidy` is repaired by `tidy` (bit 2), `warnings` cost nothing.
-    `comments` are kept, at the top.
+    `comments` are kept, at the top. `name` is the file's, empty where there is none.
     """
 
     entries: Mapping[Place, int] = _NOTHING
@@ -66,6 +66,7 @@ class Baseline(NamedTuple):
     untidy: tuple[Fault, ...] = ()
     warnings: tuple[Fault, ...] = ()
     lines: Mapping[Place, int] = _NOTHING
+    name: str = ""
 
     @classmethod
     def parse(cls, content: bytes, name: str) -> Baseline:
@@ -114,7 +115,7 @@ class Baseline(NamedTuple):
             before = line
             entries[place] = max(count, entries.get(place, 0))
             at_line[place] = number
-        return cls(entries, tuple(comments), tuple(faults), tuple(untidy), tuple(warnings), at_line)
+        return cls(entries, tuple(comments), tuple(faults), tuple(untidy), tuple(warnings), at_line, name)
 
     def print(self) -> bytes:
         """The file: comments, then the entries sorted by their lines."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -18,7 +17,7 @@ from confbag.ratchets.paths import is_glob, matches, normal, within
 KEYS = ("code", "path", "qualname", "symbol", "max", "reason", "owner", "until", "issue")
 LONGEST = 180
 _HEADER = "[[exception]]"
-_MARKER = re.compile(r"(<{7}|={7}|>{7}|\|{7})(?:[ \t].*)?\Z")
+MARKER = re.compile(r"(<{7}|={7}|>{7}|\|{7})(?:[ \t].*)?\Z")
 
 
 class Allowance(NamedTuple):
@@ -156,7 +155,7 @@ def _until(table: Table) -> datetime.date | None:
 def _conflict(content: bytes) -> int:
     """The line of the first conflict marker; 0 without one."""
     for number, line in enumerate(content.decode("utf-8", "replace").split("\n"), 1):
-        if _MARKER.match(line.removesuffix("\r")):
+        if MARKER.match(line.removesuffix("\r")):
             return number
     return 0
 
@@ -179,55 +178,9 @@ def _quoted(text: str) -> str:
     return '"' + re.sub(r'[\\"\x00-\x1f\x7f]', lambda m: escapes.get(m[0], f"\\u{ord(m[0]):04x}"), text) + '"'
 
 
-def added(content: bytes, entry: Allowance) -> bytes:
-    """The file with an entry more; one of the same target is replaced, whatever else stands there is kept."""
-    blocks = _blocks(content)
-    kept = [block for block in blocks if _target(block) != entry.target]
-    text = "".join(kept)
-    if text and not text.endswith("\n"):
-        text += "\n"
-    gap = "\n" if text and not text.endswith("\n\n") else ""
-    return (text + gap + write(entry)).encode()
-
-
-def tidied(content: bytes) -> bytes:
-    """The file without conflict markers, the entries of both sides kept, and each target once: its last entry."""
-    blocks = _blocks(_without_markers(content))
-    last: dict[tuple[str, str, str, str] | int, int] = {}
-    for number, block in enumerate(blocks):
-        last[_target(block) or number] = number
-    return "".join(block for number, block in enumerate(blocks) if number in last.values()).encode()
-
-
-def _without_markers(content: bytes) -> bytes:
-    kept: list[str] = []
-    in_base = False
-    for line in content.decode("utf-8").split("\n"):
-        marker = _MARKER.match(line.removesuffix("\r"))
-        if marker:
-            in_base = marker[1] == "|||||||"
-        elif not in_base:
-            kept.append(line)
-    return "\n".join(kept).encode()
-
-
-def _blocks(content: bytes) -> list[str]:
-    """What stands before the first entry, then each entry to the start of the next."""
-    text = content.decode("utf-8")
-    starts = [match.start() for match in re.finditer(r"^\[\[exception\]\]", text, re.MULTILINE)]
-    edges = [0, *starts, len(text)]
-    return [text[a:b] for a, b in itertools.pairwise(edges) if a < b]
-
-
-def _target(block: str) -> tuple[str, str, str, str] | None:
-    if not block.startswith(_HEADER):
-        return None
-    document = toml_text.read("", block.encode())
-    if isinstance(document, Fault):
-        return None
-    values = document.tables["exception"][0]
-    code, path, qualname, symbol = (str(values.get(key, "")) for key in ("code", "path", "qualname", "symbol"))
-    return (code, normal(path), qualname, symbol)
+def narrowest(entries: Iterable[Allowance]) -> list[Allowance]:
+    """In the order in which they take findings: a glob is not used up by what an exact entry names."""
+    return sorted(entries, key=lambda entry: (entry.wide, not entry.qualname, not entry.symbol, entry.target))
 
 
 def expired(entries: Iterable[Allowance], today: datetime.date) -> list[Allowance]:

@@ -102,7 +102,7 @@ def judge(
     checked = [each for each in suppressions if each.code in codes and judged(each.path)]
     for finding in unused(checked, used):
         left.append(finding)
-    left, faults = _excepted(sorted(left), states, exceptions, codes, analysed_wholly, today)
+    left, faults = _excepted(sorted(left), states, exceptions, baselines, codes, analysed_wholly, today)
     verdict = _counted(left, states, baselines, codes, judged, gone)
     return verdict._replace(
         unanalysed=tuple(sorted(unanalysed)),
@@ -134,21 +134,27 @@ def _excepted(
     findings: Sequence[Finding],
     states: list[Judged],
     exceptions: Sequence[Allowance],
+    baselines: Mapping[str, Baseline],
     codes: Collection[str],
     analysed_wholly: Callable[[Allowance], bool],
     today: datetime.date | None,
 ) -> tuple[list[Finding], list[Fault]]:
+    if not exceptions:
+        return list(findings), []
+    from confbag.ratchets.allowed.exceptions import narrowest  # here: most repositories have none
+
     left: list[Finding] = []
-    counts: Counter[Key] = Counter()
-    # The narrowest one takes a finding: a glob is not used up by what an exact entry names.
-    order = sorted(exceptions, key=lambda entry: (entry.wide, not entry.qualname, not entry.symbol, entry.target))
+    taken: dict[Allowance, list[Finding]] = {entry: [] for entry in narrowest(exceptions)}
     for finding in findings:
-        entry = next((entry for entry in order if entry.covers(finding)), None)
-        if entry is None:
+        entry = next((entry for entry in taken if entry.covers(finding)), None)
+        (left if entry is None else taken[entry]).append(finding)
+    for entry, found in taken.items():
+        for finding in _beyond(entry, found, baselines):
+            found.remove(finding)
             left.append(finding)
-        else:
-            counts[entry.target] += 1
-            states.append(Judged(finding, "excepted"))
+        states += [Judged(finding, "excepted") for finding in found]
+    left.sort()
+    counts = {entry.target: len(found) for entry, found in taken.items()}
     faults = []
     day = today or datetime.date.today()
     for entry in exceptions:
@@ -164,6 +170,25 @@ def _excepted(
     return left, faults
 
 
+def _beyond(entry: Allowance, found: Sequence[Finding], baselines: Mapping[str, Baseline]) -> list[Finding]:
+    """Of more findings than an exception allows, those that the baseline holds, the first in source order."""
+    more = len(found) - entry.most if entry.most else 0
+    if more <= 0:
+        return []
+    room = Counter({key: number for key, number in _allowed(baselines).items() if key[0] == entry.code})
+    held: list[Finding] = []
+    for finding in found:
+        key = key_of(finding)
+        if len(held) < more and room[key] > 0:
+            room[key] -= 1
+            held.append(finding)
+    return held
+
+
+def _allowed(baselines: Mapping[str, Baseline]) -> dict[Key, int]:
+    return {(code, *place): count for code, baseline in baselines.items() for place, count in baseline.entries.items()}
+
+
 def _counted(
     findings: Sequence[Finding],
     states: list[Judged],
@@ -175,9 +200,7 @@ def _counted(
     by_key: dict[Key, list[Finding]] = defaultdict(list)
     for finding in findings:
         by_key[key_of(finding)].append(finding)
-    allowed = {
-        (code, *place): count for code, baseline in baselines.items() for place, count in baseline.entries.items()
-    }
+    allowed = _allowed(baselines)
     lost = {key: count for key, count in allowed.items() if key[0] in codes and key not in by_key}
     lost = {key: count for key, count in lost.items() if judged(key[1]) or gone(key[1])}
     appeared = {key: len(found) for key, found in by_key.items() if key not in allowed}

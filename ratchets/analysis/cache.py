@@ -6,16 +6,18 @@ import hashlib
 import io
 import os
 import pickle
-import time
 import zlib
 from collections.abc import Iterable
+from dataclasses import is_dataclass
+from enum import Enum
 from pathlib import Path
+
+from confbag.ratchets.writing import sweep, write_whole
 
 FOLDER = ".ratchets/cache"
 _MAGIC = b"confbag ratchets 1\n"
 _LIMIT = 32 << 20
 _RESULTS = 8
-_LEFT = 3600.0
 
 
 def digest(*parts: bytes) -> bytes:
@@ -45,11 +47,11 @@ class Cache:
             if found is None:
                 return None
             self._touched[key] = found
-        return _unpacked(found)
+        return unpacked(found)
 
     def put(self, key: bytes, value: object) -> None:
         """Keep a value until `save`."""
-        self._touched[key] = zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), 1)
+        self._touched[key] = packed(value)
 
     def _load(self) -> dict[bytes, bytes]:
         if self._entries is None:
@@ -82,6 +84,7 @@ class Cache:
     def save_result(self, key: bytes, value: object) -> None:
         """Keep what a whole run gave, and forget the oldest of them."""
         self.write(f"run-{key.hex()}", value)
+        sweep(self.folder)
         try:
             runs = [
                 (entry.stat().st_mtime_ns, entry.path)
@@ -90,10 +93,6 @@ class Cache:
             ]
             for _, path in sorted(runs)[:-_RESULTS]:
                 os.unlink(path)
-            # What a process that was killed while writing left behind.
-            for entry in os.scandir(self.folder):
-                if entry.name.startswith(".new-") and time.time() - entry.stat().st_mtime > _LEFT:
-                    os.unlink(entry.path)
         except OSError:
             # Another process tidied up first, or may not write here.
             return
@@ -113,37 +112,28 @@ class Cache:
 
     def write(self, name: str, value: object) -> None:
         """Replace one file at once; a folder that cannot be written is a cache that keeps nothing."""
-        import tempfile  # here: it is slow to import, and many runs only read
-
         body = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         try:
-            self._prepare()
-            handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".new-")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(_MAGIC + digest(body) + body)
-                os.replace(temporary, self.folder / name)
-            except BaseException:
-                os.unlink(temporary)
-                raise
+            ignore = self.folder / ".gitignore"
+            if not ignore.exists():
+                write_whole(ignore, b"*\n", durable=False)
+            write_whole(self.folder / name, _MAGIC + digest(body) + body, durable=False)
         except OSError:
             return
 
-    def _prepare(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        ignore = self.folder / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
-
 
 class _Plain(pickle.Unpickler):
-    """Reads data of our own classes and nothing that could run."""
+    """Reads data of our own classes and nothing that could run: a cache may come from somebody else's change."""
 
     def find_class(self, module: str, name: str) -> object:
-        if module.startswith("confbag.ratchets.") and "." not in name:
-            return super().find_class(module, name)
         if module == "builtins" and name in ("frozenset", "set", "complex", "bytearray"):
             return super().find_class(module, name)
+        if module.startswith("confbag.ratchets.") and "." not in name:
+            found = super().find_class(module, name)
+            # What a module of ours imports is not its own, and a class that does something when made is no data.
+            ours = isinstance(found, type) and found.__module__ == module
+            if ours and (is_dataclass(found) or issubclass(found, (tuple, Enum))):
+                return found
         raise pickle.UnpicklingError(f"{module}.{name} is no data of the ratchets")
 
 
@@ -154,7 +144,13 @@ def _loads(data: bytes) -> object:
         return None
 
 
-def _unpacked(data: bytes) -> object:
+def packed(value: object) -> bytes:
+    """A value as a few bytes: many of them are kept in memory before they are written."""
+    return zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), 1)
+
+
+def unpacked(data: bytes) -> object:
+    """What was packed; None where it is damaged."""
     try:
         return _loads(zlib.decompress(data))
     except zlib.error:

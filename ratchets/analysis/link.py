@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 
 from confbag.ratchets.binder.facts import Handoff, ModuleFacts, Sight
-from confbag.ratchets.binder.state import under
-from confbag.ratchets.binder.values import Class, Function, Symbol
-from confbag.ratchets.binder.world import Known, Summary
+from confbag.ratchets.binder.starred import ways
+from confbag.ratchets.binder.values import join
+from confbag.ratchets.binder.world import Known
 from confbag.ratchets.configuration import Configuration, RecordSpec
 from confbag.ratchets.finding import Finding, Fix, Place
+from confbag.ratchets.paths import normal, within
 
 # One finding per access: the first of these that saw it.
 _ORDER = {"CB111": 0, "CB101": 1, "CB102": 2, "CB103": 3, "CB105": 4, "CB104": 5}
@@ -20,10 +21,15 @@ def known_of(facts: Iterable[ModuleFacts]) -> Known:
     """The answers that modules give to each other."""
     known = Known()
     for one in facts:
-        known.names.update(one.names)
+        for path, value in one.names.items():
+            # Several modules may store to one name.
+            held = known.names.get(path)
+            known.names[path] = value if held is None else join([held, value])
+        known.answers.update(one.answers)
         known.functions.update(one.functions)
         known.classes.update(one.classes)
         known.words |= one.words
+        known.inner |= one.inner
         for table in one.classes.values():
             known.inner |= table.words
         if one.star:
@@ -72,7 +78,7 @@ class Link:
 
     def _owns(self, spec: RecordSpec, path: str) -> bool:
         inside = path.removeprefix(self.configuration.prefix)
-        return any(under(inside, owner) for owner in spec.owners)
+        return any(within(inside, normal(owner)) for owner in spec.owners)
 
     # Guesses by name
 
@@ -110,64 +116,29 @@ class Link:
     # Handoffs
 
     def _handoff(self, handoff: Handoff) -> Sight | None:
-        found = self.callee(handoff.callee)
-        if found is None:
+        summary = self.known.functions.get(handoff.callee)
+        if summary is None or handoff.parameter in summary.holds:
             return None
-        key, summary, shown = found
-        name = self._parameter(summary, handoff.parameter)
-        if name is None or name in summary.holds:
-            return None
-        fields = sorted(self._reads(key, name, set()))
+        fields = sorted(self._reads(handoff.callee, handoff.parameter))
         if not fields:
             return None
-        return Sight("CB104", handoff.spec, f"record->{shown}({','.join(fields)})")
+        return Sight("CB104", handoff.spec, f"record->{summary.name.removesuffix('.__init__')}({','.join(fields)})")
 
-    def callee(self, path: str) -> tuple[str, Summary, str] | None:
-        """The function that a path is, its summary and the name to show."""
-        for _ in range(16):
-            summary = self.known.functions.get(path)
-            if summary is not None:
-                shown = summary.name.removesuffix(".__init__")
-                return path, summary, shown
-            table = self.known.classes.get(path)
-            if table is not None and "__init__" in table.body:
-                for atom in table.body["__init__"]:
-                    if isinstance(atom, Function) and atom.key in self.known.functions:
-                        return atom.key, self.known.functions[atom.key], table.name
-                return None
-            following = None
-            for atom in self.known.names.get(path, ()):
-                if isinstance(atom, (Function, Class)):
-                    following = atom.key
-                elif isinstance(atom, Symbol):
-                    following = atom.path
-            if following is None or following == path:
-                return None
-            path = following
-        return None
-
-    @staticmethod
-    def _parameter(summary: Summary, name: str) -> str | None:
-        if not name.isdigit():
-            return name if name in summary.parameters else None
-        position = int(name) + (1 if summary.method and summary.kind != "static" else 0)
-        return summary.parameters[position] if position < len(summary.parameters) else None
-
-    def _reads(self, key: str, name: str, seen: set[tuple[str, str]]) -> set[str]:
-        if (key, name) in seen:
-            return set()
-        seen.add((key, name))
-        found = self.callee(key)
-        if found is None:
-            return set()
-        actual, summary, _ = found
-        parameter = self._parameter(summary, name)
-        if parameter is None:
-            return set()
-        fields = set(summary.reads.get(parameter, ()))
-        for other, its_name in summary.passes.get(parameter, ()):
-            if other != actual or its_name != parameter:
-                fields |= self._reads(other, its_name, seen)
+    def _reads(self, key: str, name: str) -> set[str]:
+        """The fields that a function reads off a parameter, and those that the functions read that it hands it to."""
+        fields: set[str] = set()
+        seen = {(key, name)}
+        stack = [(key, name)]
+        while stack:
+            key, name = stack.pop()
+            summary = self.known.functions.get(key)
+            if summary is None:
+                continue
+            for way in ways(name):
+                fields |= summary.reads.get(way, frozenset())
+                fresh = set(summary.passes.get(way, ())) - seen
+                seen |= fresh
+                stack += fresh
         return fields
 
     # Findings

@@ -42,14 +42,27 @@ def each(
 class _Child:
     """One process: the tasks it has still to answer, and what came through its pipe so far."""
 
-    def __init__(self, share: list[int], work: Callable[[int], object]) -> None:
+    def __init__(self, pid: int, read: int, share: list[int]) -> None:
+        self.pid = pid
+        self.read = read
         self.left = list(share)
         self.buffer = bytearray()
-        self.read, write = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            _serve(self.read, write, share, work)
+
+    @classmethod
+    def start(cls, share: list[int], work: Callable[[int], object]) -> _Child | None:
+        """Fork one; None where no more processes or files may be had, as in a small container."""
+        ends: tuple[int, ...] = ()
+        try:
+            read, write = ends = os.pipe()
+            pid = os.fork()
+        except OSError:
+            for end in ends:
+                os.close(end)
+            return None
+        if pid == 0:
+            _serve(read, write, share, work)
         os.close(write)
+        return cls(pid, read, share)
 
     def results(self) -> Iterator[tuple[int, object]]:
         """The answers that are complete in the buffer."""
@@ -97,10 +110,16 @@ def _gather(shares: list[list[int]], work: Callable[[int], object]) -> Iterator[
     children: list[_Child] = []
     with selectors.DefaultSelector() as selector:
         try:
+            left: list[int] = []
             for share in shares:
-                child = _Child(share, work)
+                child = _Child.start(share, work)
+                if child is None:
+                    left += share
+                    continue
                 children.append(child)
                 selector.register(child.read, selectors.EVENT_READ, child)
+            for index in left:
+                yield index, work(index)
             while children:
                 for key, _ in selector.select():
                     child = key.data
@@ -115,10 +134,13 @@ def _gather(shares: list[list[int]], work: Callable[[int], object]) -> Iterator[
                     if child.left:
                         dead, *rest = child.left
                         yield dead, Died(reason)
-                        if rest:
-                            fresh = _Child(rest, work)
+                        fresh = _Child.start(rest, work) if rest else None
+                        if fresh is not None:
                             children.append(fresh)
                             selector.register(fresh.read, selectors.EVENT_READ, fresh)
+                        else:
+                            for index in rest:
+                                yield index, Died(reason)
         finally:
             for child in children:
                 child.end()

@@ -42,6 +42,7 @@ class ModuleFacts:
     sights: Mapping[Place, tuple[Sight, ...]]
     handoffs: tuple[Handoff, ...] = ()
     names: Mapping[str, Value] = field(default_factory=dict)
+    answers: Mapping[str, Value] = field(default_factory=dict)
     functions: Mapping[str, Summary] = field(default_factory=dict)
     classes: Mapping[str, Table] = field(default_factory=dict)
     star: frozenset[str] = frozenset()
@@ -52,3 +53,4 @@ class ModuleFacts:
     wanted: frozenset[str] = frozenset()
     words_seen: frozenset[str] = frozenset()
     inexact: bool = False  # something was seen where the tree's positions are not exact
+    inner: frozenset[str] = frozenset()  # attributes of other modules' classes that it leaves a record in

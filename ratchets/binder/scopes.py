@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from confbag.ratchets.binder.values import Value
+from confbag.ratchets.binder.values import ABSENT, Value, join
+from confbag.ratchets.source.tree import children, parameters
 
 Key = str | tuple[str, str]
 Env = dict[Key, Value]
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
-class Names:
+class BodyNames:
     """The names of one function body: bound here, declared global, declared nonlocal."""
 
-    __slots__ = ("bound", "globals", "nonlocals", "yields")
+    __slots__ = ("bound", "globals", "kept", "nonlocals", "yields")
 
     def __init__(self, node: FunctionNode) -> None:
-        self.bound: set[str] = {argument.arg for argument in parameters(node)}
+        self.bound: set[str] = set()
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
         self.yields = False
         body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
         self._collect(body)
+        given = {argument.arg for argument in parameters(node.args)}
+        self.kept = given - self.bound  # parameters that are never bound to something else
+        self.bound |= given
         self.bound -= self.globals | self.nonlocals
 
     def _collect(self, stack: list[ast.AST]) -> None:
@@ -41,12 +45,7 @@ class Names:
             handler = _BINDS.get(kind)
             if handler is not None and handler(self, node, stack):
                 continue
-            for name in node._fields:
-                part = getattr(node, name, None)
-                if part.__class__ is list:
-                    stack.extend([one for one in part if isinstance(one, ast.AST)])
-                elif isinstance(part, ast.AST):
-                    stack.append(part)
+            stack.extend(children(node))
 
     def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, stack: list[ast.AST]) -> bool:
         self.bound.add(node.name)
@@ -64,11 +63,12 @@ class Names:
 
     def _comprehension(self, node: ast.AST, stack: list[ast.AST]) -> bool:
         # Targets belong to the comprehension, a walrus in it to the function.
-        self.bound.update(
-            inner.target.id
-            for inner in ast.walk(node)
-            if isinstance(inner, ast.NamedExpr) and isinstance(inner.target, ast.Name)
-        )
+        inside = [node]
+        while inside:
+            part = inside.pop()
+            if isinstance(part, ast.NamedExpr) and isinstance(part.target, ast.Name):
+                self.bound.add(part.target.id)
+            inside.extend(part.args.defaults if isinstance(part, ast.Lambda) else children(part))
         return True
 
     def _import(self, node: ast.Import | ast.ImportFrom, stack: list[ast.AST]) -> bool:
@@ -99,38 +99,27 @@ class Names:
         return False
 
 
-_LEAVES = frozenset({ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Load, ast.Store, ast.Del})
+_LEAVES = frozenset({ast.Constant, ast.Pass, ast.Break, ast.Continue})
 _BINDS: dict[type[ast.AST], Callable[[Any, Any, list[ast.AST]], bool]] = {
-    ast.FunctionDef: Names._definition,
-    ast.AsyncFunctionDef: Names._definition,
-    ast.ClassDef: Names._definition,
-    ast.Lambda: Names._lambda,
-    ast.ListComp: Names._comprehension,
-    ast.SetComp: Names._comprehension,
-    ast.DictComp: Names._comprehension,
-    ast.GeneratorExp: Names._comprehension,
-    ast.Import: Names._import,
-    ast.ImportFrom: Names._import,
-    ast.Global: Names._global,
-    ast.Nonlocal: Names._nonlocal,
-    ast.Yield: Names._yield,
-    ast.YieldFrom: Names._yield,
-    ast.ExceptHandler: Names._named,
-    ast.MatchAs: Names._named,
-    ast.MatchStar: Names._named,
-    ast.MatchMapping: Names._mapping,
+    ast.FunctionDef: BodyNames._definition,
+    ast.AsyncFunctionDef: BodyNames._definition,
+    ast.ClassDef: BodyNames._definition,
+    ast.Lambda: BodyNames._lambda,
+    ast.ListComp: BodyNames._comprehension,
+    ast.SetComp: BodyNames._comprehension,
+    ast.DictComp: BodyNames._comprehension,
+    ast.GeneratorExp: BodyNames._comprehension,
+    ast.Import: BodyNames._import,
+    ast.ImportFrom: BodyNames._import,
+    ast.Global: BodyNames._global,
+    ast.Nonlocal: BodyNames._nonlocal,
+    ast.Yield: BodyNames._yield,
+    ast.YieldFrom: BodyNames._yield,
+    ast.ExceptHandler: BodyNames._named,
+    ast.MatchAs: BodyNames._named,
+    ast.MatchStar: BodyNames._named,
+    ast.MatchMapping: BodyNames._mapping,
 }
-
-
-def parameters(node: FunctionNode) -> list[ast.arg]:
-    """Every parameter in order; the starred ones last."""
-    arguments = node.args
-    found = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    if arguments.vararg:
-        found.append(arguments.vararg)
-    if arguments.kwarg:
-        found.append(arguments.kwarg)
-    return found
 
 
 class Scope:
@@ -141,8 +130,8 @@ class Scope:
     """
 
     __slots__ = (
-        "attribute_bases", "bound", "closure", "dead", "env", "exits", "function", "globals", "inline", "kind", "loops",
-        "nonlocals", "owner", "parent", "qualname",
+        "attribute_bases", "bound", "closure", "dead", "declared", "env", "exits", "function", "globals", "inline",
+        "kind", "loops", "nonlocals", "owner", "parent", "qualname", "same", "thrown",
     )  # fmt: skip
 
     def __init__(
@@ -154,7 +143,7 @@ class Scope:
         inline: bool = False,
         owner: str = "",
         function: str = "",
-        names: Names | None = None,
+        names: BodyNames | None = None,
     ) -> None:
         self.kind = kind
         self.parent = parent
@@ -169,5 +158,47 @@ class Scope:
         self.nonlocals: set[str] = names.nonlocals if names else set()
         self.attribute_bases: set[str] = set()
         self.exits: list[Env] = []
+        # Names, what else names the same object, and every name in both.
+        self.same: list[tuple[str, ast.expr, frozenset[str]]] = []
         self.loops: list[tuple[list[Env], list[Env]]] = []
+        self.thrown: list[Env] = []  # what a throw leaves, for each open block that catches one
+        self.declared: dict[str, Value] = {}
         self.dead = False
+
+    def put(self, key: Key, value: Value) -> None:
+        """A key holds a value from here on; a throw anywhere after it finds it so."""
+        self.env[key] = value
+        for env in self.thrown:
+            held = env.get(key)
+            if held is None:
+                env[key] = value | {ABSENT} if isinstance(key, tuple) else value
+            elif held is not value:
+                env[key] = join([held, value])
+
+    def forget(self, key: Key) -> None:
+        """A key holds nothing that is known."""
+        del self.env[key]
+        for env in self.thrown:
+            if key in env:
+                env[key] = env[key] | {ABSENT}
+
+
+def join_env(envs: Iterable[Env]) -> Env:
+    """The env where paths meet: a name unbound on one of them keeps the others' value."""
+    found = list(envs)
+    if len(found) == 1:
+        return found[0]
+    joined: Env = dict(found[0])
+    keys: set[Key] = set(joined)
+    for env in found[1:]:
+        for key, value in env.items():
+            held = joined.get(key)
+            if held is None:
+                joined[key] = value | {ABSENT} if isinstance(key, tuple) else value
+            elif held is not value and held != value:
+                joined[key] = join([held, value])
+        for key in keys - env.keys():
+            if isinstance(key, tuple):
+                joined[key] = joined[key] | {ABSENT}
+        keys = set(joined)
+    return joined

@@ -44,23 +44,33 @@ class Accessor:
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """The record's class."""
+    """The record's class, or a subclass of it by its key."""
 
     spec: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A name for a type that is no class: what an annotation by it promises."""
+
+    promise: Value
 
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """Something imported, by its dotted path; calls on the way are written `()`."""
+    """Something imported, by its dotted path; calls on the way are written `()`, `taken` went into the last one."""
 
     path: str
+    taken: frozenset[Record] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Of:
-    """An instance of an imported class that is not known further."""
+    """An instance of an imported class that is not known further, with the records that it was made of."""
 
     path: str
+    taken: frozenset[Record] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +135,13 @@ class Partial:
 
 
 @dataclass(frozen=True, slots=True)
+class Awaiting:
+    """A coroutine or a future: what awaiting it gives."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
 class Getter:
     """operator.attrgetter, itemgetter and methodcaller; no names where one is computed."""
 
@@ -166,8 +183,8 @@ class Namespace:
 
 
 Atom: TypeAlias = (
-    Plain | Const | Record | Accessor | Type | Symbol | Of | Builtin | Function | Class | Instance | Parent | Property
-    | Box | Partial | Getter | Fields | Method | Parameter | Namespace
+    Plain | Const | Record | Accessor | Type | Alias | Symbol | Of | Builtin | Function | Class | Instance | Parent
+    | Property | Box | Partial | Awaiting | Getter | Fields | Method | Parameter | Namespace
 )  # fmt: skip
 
 NOTHING: Value = frozenset()
@@ -179,6 +196,7 @@ ABSENT = Plain("absent")
 _DULL = (Plain, Const, Symbol, Of, Builtin, Parameter, Getter, Namespace)
 _LIMIT = 24
 _DEPTH = 4
+_MOST = 64
 
 
 def join(values: Iterable[Value]) -> Value:
@@ -203,6 +221,34 @@ def content(box: Box) -> Value:
     return join([*(value for _, value in box.items), box.rest])
 
 
+def merged(value: Value) -> Value:
+    """The value, with its containers of one kind as one that may hold what any of them holds."""
+    boxes = [atom for atom in value if isinstance(atom, Box)]
+    if len(boxes) < 2:
+        return value
+    others: set[Atom] = {atom for atom in value if not isinstance(atom, Box)}
+    for mapping in (False, True):
+        alike = [one for one in boxes if one.mapping is mapping]
+        if len(alike) < 2:
+            others.update(alike)
+            continue
+        items: dict[str | int, Value] = {}
+        for one in sorted(alike, key=lambda one: [str(key) for key, _ in one.items]):
+            for key, held in one.items:
+                items[key] = join([items.get(key, NOTHING), held])
+        order = sorted(items.items(), key=lambda item: item[0] if isinstance(item[0], int) else 1 << 30)
+        rest = join(one.rest for one in alike)
+        if len(order) > _MOST:
+            order, rest = [], join([*items.values(), rest])
+        others.add(Box(mapping, tuple(order), rest))
+    return frozenset(others)
+
+
+def contents(value: Value) -> Value:
+    """What iterating over the containers of a value gives."""
+    return join(content(atom) for atom in value if isinstance(atom, Box)) or UNKNOWN
+
+
 def depth(value: Value) -> int:
     """How deep containers nest in a value."""
     deepest = 0
@@ -211,6 +257,8 @@ def depth(value: Value) -> int:
             deepest = max(deepest, 1 + depth(content(atom)))
         elif isinstance(atom, Partial):
             deepest = max(deepest, 1 + max((depth(part) for part in (atom.function, *atom.args)), default=0))
+        elif isinstance(atom, Awaiting):
+            deepest = max(deepest, 1 + depth(atom.value))
         elif isinstance(atom, Function) and atom.receiver is not None:
             deepest = max(deepest, 1 + depth(atom.receiver))
     return deepest
@@ -220,13 +268,26 @@ def box(mapping: bool, items: Iterable[tuple[str | int, Value]], rest: Value = N
     """A container, or a plain value where nothing in it can matter."""
     kept = tuple(items)
     inside = join([*(value for _, value in kept), rest])
-    if not interesting(inside) and not (len(kept) <= 8 and _constant(inside)):
+    if not carries(inside) and not (len(kept) <= 8 and _constant(inside)):
         return OTHER
     if depth(inside) >= _DEPTH:
         return UNKNOWN
-    if len(kept) > 64:
-        return frozenset({Box(mapping, (), inside)})
+    if len(kept) > _MOST:
+        return frozenset({_large(mapping, kept, rest)})
     return frozenset({Box(mapping, kept, rest)})
+
+
+def _large(mapping: bool, items: tuple[tuple[str | int, Value], ...], rest: Value) -> Box:
+    """A container of many values: those that can matter by their keys, and how many there are of a sequence."""
+    kept = tuple(item for item in items if interesting(item[1]))
+    if len(kept) > _MOST:
+        return Box(mapping, (), join([*(value for _, value in kept), rest]))
+    return Box(mapping, kept if mapping or kept[-1:] == items[-1:] else (*kept, (items[-1][0], UNKNOWN)), rest)
+
+
+def length(one: Box) -> int:
+    """How many values a sequence has, as far as they have places."""
+    return 1 + max((key for key, _ in one.items if isinstance(key, int)), default=-1)
 
 
 def _constant(value: Value) -> bool:
@@ -242,13 +303,59 @@ def interesting(value: Value) -> bool:
             if interesting(content(atom)):
                 return True
             continue
+        if isinstance(atom, Alias):
+            if interesting(atom.promise):
+                return True
+            continue
         return True
     return False
+
+
+def carries(value: Value) -> bool:
+    """Whether a value can lead to a record, or could if a caller gave one."""
+    for atom in value:
+        if isinstance(atom, Box):
+            if carries(content(atom)):
+                return True
+        elif isinstance(atom, Parameter) or not isinstance(atom, _DULL):
+            return True
+    return False
+
+
+def is_something_else(atom: Atom) -> bool:
+    """Whether an atom is known, and no record."""
+    if isinstance(atom, Plain):
+        return atom.kind in ("other", "none")
+    return not isinstance(atom, (Parameter, Record, Symbol))
+
+
+def says_nothing(value: Value) -> bool:
+    """Whether a value leaves it to an annotation or a class to say what it is."""
+    return all(atom in UNKNOWN or atom in NONE or isinstance(atom, (Parameter, Symbol)) for atom in value)
+
+
+def awaiting(value: Value) -> Value:
+    """What a call of a coroutine function gives, where what it returns can matter."""
+    if not carries(value):
+        return value
+    return UNKNOWN if depth(value) >= _DEPTH else frozenset({Awaiting(value)})
+
+
+def awaited(value: Value) -> Value:
+    """What awaiting a value gives."""
+    if not any(isinstance(atom, Awaiting) for atom in value):
+        return value
+    return join(atom.value if isinstance(atom, Awaiting) else frozenset({atom}) for atom in value)
 
 
 def records(value: Value) -> list[Record]:
     """The records in a value."""
     return [atom for atom in value if isinstance(atom, Record)]
+
+
+def in_order(value: Value) -> Iterable[Atom]:
+    """The atoms of a value, in an order that is the same in every run."""
+    return value if len(value) < 2 else sorted(value, key=repr)
 
 
 def constant(value: Value) -> str | int | None:
@@ -260,9 +367,20 @@ def constant(value: Value) -> str | int | None:
     return None
 
 
+def text_of(value: Value) -> str | None:
+    """The one text that a value is."""
+    found = constant(value)
+    return found if isinstance(found, str) else None
+
+
 def opaque(value: Value) -> Value:
     """The value, with its records marked as taken by a way that cannot be followed."""
     return frozenset(replace(atom, opaque=True) if isinstance(atom, Record) else atom for atom in value)
+
+
+def unsure(value: Value) -> Value:
+    """What comes out of a container: whoever else has it may have put something else there."""
+    return value | OTHER if any(isinstance(atom, Record) for atom in value) else value
 
 
 def certain(value: Value) -> bool:

@@ -26,6 +26,18 @@ class Summary:
     passes: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
     method: bool = False
     holds: frozenset[str] = frozenset()  # parameters that are records by their own name, annotation or default
+    coroutine: bool = False
+    positional: int = 0  # how many parameters take arguments by their position
+    star: str = ""  # the names of `*args` and `**kwargs`
+    stars: str = ""
+
+    @property
+    def call(self) -> tuple[object, ...]:
+        """What a module that calls it makes of it; what it reads is for the link step alone."""
+        return (
+            self.name, self.parameters, self.returns, self.yields, self.kind, self.context, self.method, self.holds,
+            self.coroutine, self.positional, self.star, self.stars,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,7 @@ class Known:
     names: dict[str, Value] = field(default_factory=dict)
     functions: dict[str, Summary] = field(default_factory=dict)
     classes: dict[str, Table] = field(default_factory=dict)
+    answers: dict[str, Value] = field(default_factory=dict)  # by path, where another module calls one with a record
     stars: dict[str, frozenset[str]] = field(default_factory=dict)
     words: set[str] = field(default_factory=set)  # names that a file must hold to get at what others export
     inner: set[str] = field(default_factory=set)  # attributes that lead to a record; never a reason to read a file
@@ -73,6 +86,10 @@ class World:
         """What the configuration says of a path."""
         return self._configured.get(path)
 
+    def leads(self, path: str) -> bool:
+        """Whether a path is on the way to one of the configuration."""
+        return any(configured.startswith(path) for configured in self._configured)
+
     def name(self, path: str) -> Value | None:
         """What a dotted path is, if it can matter."""
         found = self._configured.get(path)
@@ -92,7 +109,20 @@ class World:
     def function(self, key: str) -> Summary | None:
         """A function of another module."""
         found = self.known.functions.get(key)
-        self.asked["f " + key] = found
+        self.asked["f " + key] = None if found is None else found.call
+        return found
+
+    def leading(self, key: str) -> frozenset[str]:
+        """The names by which a class of another module gives a record."""
+        table = self.known.classes.get(key)
+        found: frozenset[str] = frozenset() if table is None else table.words
+        self.asked["w " + key] = found
+        return found
+
+    def called(self, path: str) -> Value | None:
+        """What a path is that is called with a record, None where no module said so yet."""
+        found = self.known.answers.get(path)
+        self.asked["p " + path] = found
         return found
 
     def table(self, key: str) -> Table | None:
@@ -110,5 +140,11 @@ def answer(known: Known, question: str) -> object:
     if kind == "s":
         return known.stars.get(about, frozenset())
     if kind == "f":
-        return known.functions.get(about)
+        function = known.functions.get(about)
+        return None if function is None else function.call
+    if kind == "p":
+        return known.answers.get(about)
+    if kind == "w":
+        words = known.classes.get(about)
+        return frozenset() if words is None else words.words
     return known.classes.get(about)

@@ -7,7 +7,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from confbag.ratchets import session
-from confbag.ratchets.allowed.exceptions import LONGEST, Allowance, added
+from confbag.ratchets.allowed.exceptions import LONGEST, Allowance, narrowest
+from confbag.ratchets.allowed.written import added
 from confbag.ratchets.faults import Fault, UsageError, usage
 from confbag.ratchets.output import say
 from confbag.ratchets.report.words import clean, count
@@ -28,7 +29,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, cwd: Path) -> int:
     """Write the exception; it pins the number of findings that are there now."""
-
     opened = session.open_session(cwd)
     written, _, qualname = args.place.partition("::")
     path = session.relative(opened.configuration, written, cwd)
@@ -46,25 +46,34 @@ def run(args: Namespace, cwd: Path) -> int:
         code=args.code, path=path, reason=args.reason, qualname=qualname, symbol=args.symbol, owner=args.owner,
         until=datetime.date.fromisoformat(args.until), issue=args.issue,
     )  # fmt: skip
-    states = [judged.state for judged in outcome.verdict.findings if entry.covers(judged.finding)]
-    held = any(other.target == entry.target for other in opened.exceptions)
-    number = states.count("new") + (states.count("excepted") if held else 0)
-    if not number:
+    held = next((other for other in opened.exceptions if other.target == entry.target), None)
+    # What the entry has, or a narrower one would leave it.
+    order = narrowest([*(other for other in opened.exceptions if other is not held), entry])
+    states = [
+        judged.state
+        for judged in outcome.verdict.findings
+        if next((each for each in order if each.covers(judged.finding)), None) is entry
+    ]
+    number = states.count("new") + states.count("excepted")
+    if not number or (held is None and "new" not in states):
         raise usage(f"{clean(str(entry))} has nothing new: there is nothing to accept", "PATH")
 
     file = opened.file(session.EXCEPTIONS)
     content = file.read_bytes() if file.exists() else b""
-    write_whole(file, added(content, entry._replace(most=number)))
-    say(f"{session.FOLDER}/{session.EXCEPTIONS}: {clean(str(entry))} may have {count(number, 'finding')}")
+    issue = args.issue or (held.issue if held is not None else "")
+    write_whole(file, added(content, entry._replace(most=number, issue=issue), session.shown_of(file)))
+    say(f"{session.shown_of(file)}: {clean(str(entry))} may have {count(number, 'finding')}")
     say(f" until {args.until}\n")
     return 0
 
 
 def _dates(until: str) -> list[Fault]:
-
     today = datetime.date.today()
     try:
-        date = datetime.date.fromisoformat(until)
+        # Newer Pythons read more forms of a date than others do.
+        date = datetime.datetime.strptime(until, "%Y-%m-%d").date()
+        if date.isoformat() != until:
+            raise ValueError(until)
     except ValueError:
         return [Fault("--until", f"{until!r} is no date; write it as {today + datetime.timedelta(days=90)}")]
     if date < today:
@@ -76,5 +85,4 @@ def _dates(until: str) -> list[Fault]:
 
 
 def _texts(args: Namespace) -> list[Fault]:
-
     return [Fault(f"--{key}", "is blank") for key in ("reason", "owner") if not getattr(args, key).strip()]

@@ -10,7 +10,7 @@ from confbag.ratchets.allowed.baseline import Place, shown
 from confbag.ratchets.commands.history import history
 from confbag.ratchets.faults import usage
 from confbag.ratchets.output import say
-from confbag.ratchets.report.words import clean, file_of
+from confbag.ratchets.report.words import clean
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -39,8 +39,9 @@ def run(args: Namespace, cwd: Path) -> int:
         before = now
     if not changes:
         raise usage(f"no commit's baseline has an entry that {' '.join(map(repr, args.key))} names", "KEY")
+    folder = f"{configuration.prefix}{session.FOLDER}"
     for (code, place), steps in sorted(changes.items()):
-        say(f"{file_of(code)}: {shown(place)}\n" + "".join(f"  {clean(step)}\n" for step in steps))
+        say(f"{folder}/{code}.tsv: {shown(place)}\n" + "".join(f"  {clean(step)}\n" for step in steps))
     return 0
 
 

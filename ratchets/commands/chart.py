@@ -8,12 +8,28 @@ from collections.abc import Callable, Sequence
 from xml.sax.saxutils import escape
 
 from confbag.ratchets.commands.history import State
-from confbag.ratchets.report.words import name_of
+from confbag.ratchets.report.words import count, in_xml, name_of
 
-WIDTH, HEIGHT = 920, 460
-LEFT, RIGHT, TOP, BOTTOM = 64, 210, 84, 52
-# Told apart by people who see red and green alike (Okabe and Ito), then by lightness.
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c8c00", "#7f7f7f")
+PLOT, HEIGHT = 646, 460
+LEFT, TOP, BOTTOM = 64, 104, 52
+# A rule keeps its colour from report to report. People who see red and green alike can tell them apart, and lines of
+# white part the bands where a printer knows only greys.
+COLOURS = {
+    "CB100": "#4d4d4d",
+    "CB101": "#0072b2",
+    "CB102": "#e69f00",
+    "CB103": "#8c8c8c",
+    "CB104": "#44aa99",
+    "CB105": "#ddcc77",
+    "CB111": "#d55e00",
+    "CB121": "#56b4e9",
+    "CB131": "#009e73",
+    "CB132": "#cc79a7",
+    "CB133": "#332288",
+    "CB141": "#999933",
+    "CB142": "#882255",
+}
+_OTHERS = ("#b3b3b3", "#6699cc", "#aa4466")
 
 
 def draw(states: Sequence[State], codes: Sequence[str], title: str) -> str:
@@ -23,35 +39,42 @@ def draw(states: Sequence[State], codes: Sequence[str], title: str) -> str:
     for number in range(1, len(times)):
         times[number] = max(times[number], times[number - 1])
     first, last = times[0], times[-1]
-    if last == first:
-        last = first + 86400
+    # What the last commit left is seen a little to the right of it.
+    end = last + max((last - first) * 0.03, 3600)
     totals = [sum(state.totals.values()) for state in states]
     top, step = _scale(max(totals))
+    # A rule that never had a finding says nothing; where none had, all are named.
+    drawn = [code for code in codes if any(state.totals.get(code) for state in states)] or list(codes)
+    words = {
+        code: f"{' '.join(dict.fromkeys((code, name_of(code))))}: {states[-1].totals.get(code, 0)}" for code in drawn
+    }
+    width = LEFT + PLOT + 44 + 7 * max(map(len, words.values()))
 
     def x(time: float) -> float:
-        return LEFT + (time - first) / (last - first) * (WIDTH - LEFT - RIGHT)
+        return LEFT + (time - first) / (end - first) * PLOT
 
     def y(value: float) -> float:
         return HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM)
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" width="{width}" height="{HEIGHT}" '
         'font-family="Helvetica, Arial, sans-serif" role="img" aria-labelledby="title summary">',
         f'<title id="title">Ratchets of {_text(title)}</title>',
         f'<desc id="summary">{_text(_summary(states, totals))}</desc>',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+        f'<rect width="{width}" height="{HEIGHT}" fill="#ffffff"/>',
         f'<text x="{LEFT}" y="34" font-size="20" font-weight="bold" fill="#1a1a1a">Ratchets of {_text(title)}</text>',
         f'<text x="{LEFT}" y="58" font-size="14" fill="#555555">{_text(_summary(states, totals))}</text>',
+        f'<text x="{LEFT - 8}" y="{TOP - 14}" font-size="12" text-anchor="end" fill="#555555">findings</text>',
         *_grid(top, step, y),
         *_dates(first, last, x),
     ]
-    edges = [*times[1:], last]
+    edges = [*times[1:], end]
     below = [0] * len(states)
-    ordered = sorted(codes, key=lambda code: -states[0].totals.get(code, 0) or -states[-1].totals.get(code, 0))
+    ordered = sorted(drawn, key=lambda code: -states[0].totals.get(code, 0) or -states[-1].totals.get(code, 0))
     labels = []
     for number, code in enumerate(ordered):
         above = [base + state.totals.get(code, 0) for base, state in zip(below, states, strict=True)]
-        colour = COLOURS[number % len(COLOURS)]
+        colour = COLOURS.get(code) or _OTHERS[number % len(_OTHERS)]
         upper = [
             f"{x(at):.1f},{y(value):.1f}"
             for start, end, value in zip(times, edges, above, strict=True)
@@ -63,8 +86,9 @@ def draw(states: Sequence[State], codes: Sequence[str], title: str) -> str:
             for at in (start, end)
         ]
         points = " ".join([*upper, *reversed(lower)])
-        parts.append(f'<polygon points="{points}" fill="{colour}" fill-opacity="0.85"><title>{code}</title></polygon>')
-        labels.append((y((above[-1] + below[-1]) / 2), code, states[-1].totals.get(code, 0), colour))
+        parts.append(f'<polygon points="{points}" fill="{colour}" stroke="#ffffff" stroke-width="0.6">')
+        parts.append(f"<title>{_text(words[code])}</title></polygon>")
+        labels.append((y((above[-1] + below[-1]) / 2), words[code], colour))
         below = above
     outline = " ".join(
         f"{x(at):.1f},{y(value):.1f}"
@@ -78,12 +102,12 @@ def draw(states: Sequence[State], codes: Sequence[str], title: str) -> str:
 
 def _summary(states: Sequence[State], totals: Sequence[int]) -> str:
     start, end = totals[0], totals[-1]
-    span = f"{states[0].time[:10]} to {states[-1].time[:10]}"
-    if not start:
-        return f"{end} findings left, {span}"
+    span = " to ".join(dict.fromkeys((states[0].time[:10], states[-1].time[:10])))
+    if len(states) == 1 or not start:
+        return f"{count(end, 'finding')}, {span}"
     change = round(100 * (start - end) / start)
     direction = f"{change} % fewer" if end < start else f"{-change} % more" if end > start else "unchanged"
-    return f"{start} findings became {end} ({direction}), {span}"
+    return f"{count(start, 'finding')} became {end} ({direction}), {span}"
 
 
 def _scale(most: int) -> tuple[int, int]:
@@ -102,7 +126,7 @@ def _grid(top: int, step: int, y: Callable[[float], float]) -> list[str]:
         height = y(value)
         colour = "#888888" if value == 0 else "#e3e3e3"
         parts.append(
-            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{height:.1f}" y2="{height:.1f}" stroke="{colour}"/>'
+            f'<line x1="{LEFT}" x2="{LEFT + PLOT}" y1="{height:.1f}" y2="{height:.1f}" stroke="{colour}"/>'
             f'<text x="{LEFT - 8}" y="{height + 4:.1f}" font-size="12" text-anchor="end" fill="#555555">{value}</text>'
         )
     return parts
@@ -118,32 +142,32 @@ def _dates(first: float, last: float, x: Callable[[float], float]) -> list[str]:
             continue
         seen.add(date)
         anchor = "start" if number == 0 else "end" if number == 4 else "middle"
+        across, below = f"{x(time):.1f}", HEIGHT - BOTTOM
         parts.append(
-            f'<text x="{x(time):.1f}" y="{HEIGHT - BOTTOM + 22}" font-size="12" text-anchor="{anchor}" '
-            f'fill="#555555">{date}</text>'
+            f'<line x1="{across}" x2="{across}" y1="{below}" y2="{below + 5}" stroke="#888888"/>'
+            f'<text x="{across}" y="{below + 22}" font-size="12" text-anchor="{anchor}" fill="#555555">{date}</text>'
         )
     return parts
 
 
-def _labels(labels: Sequence[tuple[float, str, int, str]]) -> list[str]:
+def _labels(labels: Sequence[tuple[float, str, str]]) -> list[str]:
     """Beside the last edge, moved apart where bands are thin."""
     parts = []
     lowest = HEIGHT - BOTTOM
     at = float("inf")
     places = []
-    for height, code, total, colour in sorted(labels, key=lambda label: -label[0]):
+    for height, words, colour in sorted(labels, key=lambda label: -label[0]):
         at = min(height, at - 18, lowest)
-        places.append((at, code, total, colour))
+        places.append((at, words, colour))
     shift = max(0.0, TOP - 10 - min((place[0] for place in places), default=TOP))
-    for height, code, total, colour in places:
+    for height, words, colour in places:
         top = height + shift - 6
-        words = f"{code} {name_of(code)}: {total}"
         parts.append(
-            f'<rect x="{WIDTH - RIGHT + 12}" y="{top:.1f}" width="11" height="11" fill="{colour}"/>'
-            f'<text x="{WIDTH - RIGHT + 29}" y="{top + 10:.1f}" font-size="12" fill="#1a1a1a">{_text(words)}</text>'
+            f'<rect x="{LEFT + PLOT + 12}" y="{top:.1f}" width="11" height="11" fill="{colour}"/>'
+            f'<text x="{LEFT + PLOT + 29}" y="{top + 10:.1f}" font-size="12" fill="#1a1a1a">{_text(words)}</text>'
         )
     return parts
 
 
 def _text(text: str) -> str:
-    return escape(text.encode("utf-8", "replace").decode())
+    return escape(in_xml(text))

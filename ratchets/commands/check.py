@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
 from confbag.ratchets import session
 from confbag.ratchets.faults import usage
 from confbag.ratchets.output import complain, say
 from confbag.ratchets.report import FORMATS, renderer
-from confbag.ratchets.source.files import select
+from confbag.ratchets.source.files import gone_from, select
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -28,21 +27,23 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def jobs(text: str) -> int:
     """A number of processes."""
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is no number from 1")
+    return int(text)
 
 
 def run(args: Namespace, cwd: Path) -> int:
     """Check, report, and return the status."""
-    if args.no_raise and not args.against:
+    if args.against == "":
+        # A variable that a workflow left empty must not turn the comparison off.
+        raise usage("names no commit; write --against origin/main", "--against")
+    if args.no_raise and args.against is None:
         raise usage("goes with --against REF: it is about what a change may raise", "--no-raise")
     opened = session.open_session(cwd)
     selection = select(opened.configuration, args.paths, cwd, require=args.require_files)
     outcome = session.run(opened, selection, jobs=args.jobs, cached=not args.no_cache)
     verdict = outcome.verdict
-    if args.against:
+    if args.against is not None:
         from confbag.ratchets.allowed import against  # here: most runs compare with nothing
 
         before = against.read_before(opened.configuration, args.against, opened.codes, cached=not args.no_cache)
@@ -52,7 +53,7 @@ def run(args: Namespace, cwd: Path) -> int:
             baselines=opened.baselines,
             allowed=opened.exceptions,
             judged=lambda path: path in outcome.analysis.analysed,
-            gone=lambda path: not os.path.lexists(opened.configuration.repository / path),
+            gone=gone_from(opened.configuration),
             no_raise=args.no_raise,
         )
     say(renderer(args.format)(verdict, opened.baselines, args.only))

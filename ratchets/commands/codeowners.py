@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from confbag.ratchets.paths import matches
-
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
 
 
@@ -19,16 +17,22 @@ def owners_of(repository: Path) -> Callable[[str], str]:
     for line in text.splitlines():
         words = re.split(r"(?<!\\)\s+", line.partition(" #")[0].strip())
         if words[0] and not words[0].startswith("#"):
-            rules.append((_globs(words[0].replace("\\ ", " ")), " ".join(words[1:])))
+            rules.append((_pattern(words[0].replace("\\ ", " ").replace("\\#", "#")), " ".join(words[1:])))
 
     def owner(path: str) -> str:
-        return next((who for globs, who in reversed(rules) if any(matches(path, glob) for glob in globs)), "")
+        return next((who for pattern, who in reversed(rules) if pattern.match(path)), "")
 
     return owner
 
 
-def _globs(pattern: str) -> tuple[str, ...]:
-    """A pattern with a slash before its end is anchored at the top; any other one matches at every depth."""
-    anchored = "/" in pattern.rstrip("/")
-    body = pattern.strip("/")
-    return (body,) if anchored else (body, f"**/{body}")
+def _pattern(written: str) -> re.Pattern[str]:
+    """One with a slash before its end is anchored at the top; any other one matches at every depth."""
+    body = written.strip("/")
+    parts = []
+    for part in re.split(r"(\*\*/|\*\*|\*|\?)", body):
+        special = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(part)
+        parts.append(re.escape(part) if special is None else special)
+    anchor = "" if "/" in written.rstrip("/") else "(?:.*/)?"
+    # A folder has all that is in it, but `docs/*` has no more than what is right in docs.
+    inside = "/.*" if written.endswith("/") else "" if body.rpartition("/")[2] == "*" else "(?:/.*)?"
+    return re.compile(f"{anchor}{''.join(parts)}{inside}\\Z", re.DOTALL)

@@ -32,6 +32,7 @@ def run(args: Namespace, cwd: Path) -> int:
     wanted = args.code.upper()
     named = next((code for code, name in names.items() if wanted in (code, name.upper())), None)
     if named is None:
-        raise usage(f"there is no rule {args.code!r}; {closest(wanted, names)}", "CODE")
+        meant = closest(wanted, names) if wanted.startswith("CB") else closest(args.code.lower(), names.values())
+        raise usage(f"there is no rule {args.code!r}; {meant}", "CODE")
     say(reference.explained(named))
     return 0

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from confbag.ratchets.allowed.baseline import Baseline, Place
 from confbag.ratchets.configuration import Configuration
 from confbag.ratchets.faults import usage
+from confbag.ratchets.output import complain
 from confbag.ratchets.source.git import Blobs, Git, commits
 
 
@@ -31,6 +32,8 @@ def history(configuration: Configuration, since: str | None = None) -> list[Stat
     git = Git(configuration.repository)
     if not (configuration.repository / ".git").exists():
         raise usage("this is no git repository: there is no history to read")
+    if git.shallow():
+        complain("this clone is shallow: what was before it is not shown; `git fetch --unshallow` brings it")
     folder = f"{configuration.prefix}.ratchets"
     states = []
     parsed: dict[str, Mapping[Place, int]] = {}
@@ -47,7 +50,7 @@ def history(configuration: Configuration, since: str | None = None) -> list[Stat
             return State(entries=entries, **commit)
 
         if since is not None:
-            start = git.commit(since)
+            start = git.commit(since, "--since")
             out = git.run("log", "-1", "--format=%H%x00%cI%x00%an%x00%s", start).decode("utf-8", "replace")
             names = ("commit", "time", "author", "subject")
             states.append(state(dict(zip(names, out.strip("\n").split("\0"), strict=True))))

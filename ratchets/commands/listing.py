@@ -8,7 +8,7 @@ from pathlib import Path
 
 from confbag.ratchets import session
 from confbag.ratchets.allowed.baseline import shown
-from confbag.ratchets.allowed.judge import key_of
+from confbag.ratchets.allowed.judge import FAILED, key_of
 from confbag.ratchets.commands.codeowners import owners_of
 from confbag.ratchets.output import say
 from confbag.ratchets.paths import within
@@ -29,6 +29,7 @@ def run(args: Namespace, cwd: Path) -> int:
     configuration = opened.configuration
     only = [session.relative(configuration, path, cwd) for path in args.paths]
     verdict = session.run(opened, select(configuration, (), cwd)).verdict
+    failed = {each.path: each.reason for each in verdict.unanalysed}
     places = defaultdict(list)
     for judged in verdict.findings:
         if judged.state == "baselined":
@@ -50,12 +51,14 @@ def run(args: Namespace, cwd: Path) -> int:
             }[args.by]
             totals[group] += number
             found = places.get((code, *place), [])
-            groups[group].append(f"{file_of(code)}: {shown(place, number)}")
+            groups[group].append(f"{file_of(code, opened.baselines)}: {shown(place, number)}")
             groups[group] += [f"  {clean(at)}" for at in found]
-            if len(found) < number:
+            if path in failed:
+                groups[group].append(f"  not known: {clean(failed[path])}")
+            elif len(found) < number:
                 groups[group].append(f"  {number - len(found)} not there any more; `confbag ratchet tighten`")
     for group, lines in sorted(groups.items()):
         say(f"{clean(group)}: {count(totals[group], 'finding')}\n" + "".join(f"  {line}\n" for line in lines))
     if not groups:
         say("no baseline entry\n")
-    return 0
+    return FAILED if failed else 0

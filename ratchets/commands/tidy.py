@@ -5,14 +5,14 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from confbag.ratchets.allowed import exceptions
 from confbag.ratchets.allowed.baseline import repaired
+from confbag.ratchets.allowed.written import tidied as tidied_exceptions
 from confbag.ratchets.config import file as config_file
 from confbag.ratchets.faults import Fault, UsageError, usage
 from confbag.ratchets.output import complain, say
 from confbag.ratchets.report.words import clean, count
-from confbag.ratchets.session import EXCEPTIONS, FOLDER, known_codes, open_session, read_exceptions
-from confbag.ratchets.writing import write_whole
+from confbag.ratchets.session import EXCEPTIONS, FOLDER, known_codes, open_session, read_exceptions, shown_of
+from confbag.ratchets.writing import sweep, write_whole
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def run(args: Namespace, cwd: Path) -> int:
     changed = 0
     for file in sorted((root / FOLDER).glob("*.tsv")):
         content = file.read_bytes()
-        baseline, dropped = repaired(content, f"{FOLDER}/{file.name}")
+        baseline, dropped = repaired(content, shown_of(file))
         for fault in dropped:
             complain(clean(str(fault)))
         if baseline.print() != content:
@@ -39,14 +39,13 @@ def run(args: Namespace, cwd: Path) -> int:
     if file.exists():
         content = file.read_bytes()
         try:
-            tidied = exceptions.tidied(content)
+            tidied = tidied_exceptions(content, shown_of(file))
         except UnicodeDecodeError as error:
-            raise usage("is not UTF-8; save the file as UTF-8", f"{FOLDER}/{EXCEPTIONS}") from error
+            raise usage("is not UTF-8; save the file as UTF-8", shown_of(file)) from error
         if tidied != content:
             write_whole(file, tidied)
             changed += 1
-    for left in (root / FOLDER).glob(".*.new"):
-        left.unlink(missing_ok=True)  # of a process that was killed while it wrote
+    sweep(root / FOLDER)
     say(f"{count(changed, 'file')} tidied\n")
     faults: list[Fault] = []
     read_exceptions(root, known_codes(opened.configuration), opened.configuration, faults)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from pathlib import Path
 
 from confbag.ratchets.config.toml_table import Table
@@ -11,14 +12,17 @@ from confbag.ratchets.configuration import Replacement
 from confbag.ratchets.faults import Fault
 
 
-def read_fields(file: Path, name: str, faults: list[Fault]) -> dict[str, Replacement]:
+def read_fields(record: Table, root: Path) -> dict[str, Replacement]:
     """`field = {read = "get_exec().graph", import = "from engine import get_exec"}`, one line a field."""
+    written, faults = record.text("fields"), record.faults
     try:
-        content = file.read_bytes()
+        content = (root / written).read_bytes()
     except OSError as error:
-        faults.append(Fault(name, f"cannot be read ({error.strerror}); write it with `confbag schema --accessors`"))
+        reason = f"cannot be read ({error.strerror}); write it with `confbag schema --accessors`"
+        record.fault(f"{written!r} {reason}", "fields")
         return {}
-    document = read(name, content)
+    # Beside the configuration, and named as that is.
+    document = read(os.path.join(os.path.dirname(record.document.name), written), content)
     if isinstance(document, Fault):
         faults.append(document)
         return {}
@@ -35,11 +39,11 @@ def read_fields(file: Path, name: str, faults: list[Fault]) -> dict[str, Replace
             whole.fault(f"`{field}` is no name of a field", field)
         if not table.has("read") and before == len(faults):
             whole.fault(f'`{field}` says nothing to read; write {{read = "EXPRESSION", import = "STATEMENT"}}', field)
-        replacement = _replacement(expression, imports, inverted) if before == len(faults) else None
-        if replacement is not None:
-            fields[field] = replacement
-        elif before == len(faults):
+        replacement = _replacement(expression, imports, inverted) if expression else None
+        if replacement is None and expression:
             table.fault(f"`{expression}` is no expression of Python", "read")
+        if replacement is not None and before == len(faults):
+            fields[field] = replacement
     return fields
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +12,18 @@ from confbag.ratchets.config.toml_table import Table, closest
 from confbag.ratchets.config.toml_text import Document, read
 from confbag.ratchets.configuration import DEFAULT_CODES, MAX_BYTES, Configuration, RecordSpec, Site, Source
 from confbag.ratchets.faults import Fault, UsageError, usage
-from confbag.ratchets.paths import normal
+from confbag.ratchets.paths import named, normal
 
 PYPROJECT = "pyproject.toml"
 OWN = "ratchets.toml"
 _PREFIX = ("tool", "confbag", "ratchets")
-_CODE = re.compile(r"[A-Z]{1,8}[0-9]{1,6}\Z")
 _TABLES = ("CB131", "CB132", "CB133", "CB141", "CB142")
 
 
 def find(start: Path) -> Path:
     """The nearest configuration file above a folder; UsageError where there is none, or two beside each other."""
     for folder in (start, *start.parents):
-        found = [file for file in (folder / OWN, folder / PYPROJECT) if _configures(file)]
+        found = [file for file in (folder / OWN, folder / PYPROJECT) if configures(file)]
         if len(found) > 1:
             raise usage(f"{OWN} and [tool.confbag.ratchets] of {PYPROJECT} are both there; keep one", str(folder))
         if found:
@@ -35,18 +34,19 @@ def find(start: Path) -> Path:
     )
 
 
-def _configures(file: Path) -> bool:
+def configures(file: Path) -> bool:
+    """Whether a file is there and configures the ratchets; UsageError where that cannot be told."""
     try:
         content = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return False
     except OSError as error:
-        raise usage(f"cannot be read: {error.strerror}", str(file)) from error
+        raise usage(f"cannot be read: {error.strerror}", shown_of(file)) from error
     if file.name == OWN:
         return True
     if b"ratchets" not in content:
         return False
-    document = read(str(file), content)
+    document = read(shown_of(file), content)
     if isinstance(document, Fault):
         raise UsageError([document])
     return _table_of(document) is not None
@@ -62,6 +62,11 @@ def _table_of(document: Document) -> Any:
 def repository_of(folder: Path) -> Path:
     """The top of the checkout that a folder lies in; the folder itself outside of any."""
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
+
+
+def shown_of(file: Path) -> str:
+    """A file of ours as all output names files: from the top of the repository."""
+    return named(file.relative_to(repository_of(file.parent)).as_posix())
 
 
 def load(file: Path, *, shown: str | None = None) -> Configuration:
@@ -96,17 +101,22 @@ def _order(fault: Fault) -> tuple[str, list[int]]:
 def _configuration(table: Table, file: Path) -> Configuration:
     root = file.parent
     source = _sources(table, root)
-    plugins = table.texts("plugins")
+    plugins = table.numbered("plugins")
+    theirs: dict[str, str] = {}
+    if plugins:
+        from confbag.ratchets.config.plugins import offered  # here: looking costs time, and few have any
+
+        theirs = offered(table, plugins, RULES)
     roots = _existing(table, "roots", root, (".",))
     exclude = _paths(table, "exclude")
     records = tuple(_record(part, root, source) for part in table.tables("record"))
     _same_names(table, records)
-    codes = _codes(table, plugins, records)
+    codes = _codes(table, theirs, records)
     platform, native, sync, sites, legacy = (table.table(code) for code in _TABLES)
-    predicates = platform.texts("predicates")
+    predicates = platform.numbered("predicates")
     if "CB131" in codes and not predicates:
         platform.fault('CB131 needs the platform tests that it looks for: predicates = ["engine.utils.is_npu"]')
-    for number, predicate in enumerate(predicates):
+    for number, predicate in predicates.items():
         if not all(part.isidentifier() for part in predicate.split(".")):
             platform.fault(f"{predicate!r} is no dotted name", "predicates", number)
     configuration = Configuration(
@@ -119,15 +129,15 @@ def _configuration(table: Table, file: Path) -> Configuration:
         codes=codes,
         records=records,
         max_bytes=table.number("max_bytes", MAX_BYTES),
-        plugins=plugins,
-        predicates=predicates,
+        plugins=tuple(plugins.values()),
+        predicates=tuple(predicates.values()),
         strict=platform.flag("strict"),
         kernels=_paths(native, "kernels"),
         hot=sync.texts("hot"),
         host=sync.texts("host"),
         sites=_sites(sites),
         legacy=_legacy(legacy),
-        tables=_foreign(table, plugins),
+        tables={code: dict(table.table(code).values) for code in theirs if table.has(code)},
     )
     for part in (platform, native, sync, sites, legacy):
         part.close()
@@ -174,9 +184,9 @@ def _record(table: Table, root: Path, source: tuple[Source, ...]) -> RecordSpec:
         table.fault("a record needs a name: it is what messages call it")
     elif name and not name.isidentifier():
         table.fault(f"{name!r} is no name; write it as a variable is written", "name")
-    accessors, types, holders = table.texts("accessors"), table.texts("types"), table.texts("holders")
+    accessors, types, holders = (table.numbered(key) for key in ("accessors", "types", "holders"))
     for key, dotted_names in (("accessors", accessors), ("types", types)):
-        for number, dotted in enumerate(dotted_names):
+        for number, dotted in dotted_names.items():
             parts = dotted.split(".")
             plain = [part[:-2] if key == "accessors" and part.endswith("()") else part for part in parts]
             if not all(part.isidentifier() for part in plain):
@@ -185,22 +195,21 @@ def _record(table: Table, root: Path, source: tuple[Source, ...]) -> RecordSpec:
                 reason = missing(dotted, root, source)
                 if reason is not None:
                     table.fault(f"{dotted} is not there: {reason}", key, number)
-    for number, holder in enumerate(holders):
+    for number, holder in holders.items():
         if not holder.isidentifier():
             table.fault(f"{holder!r} is no name of a parameter or an attribute", "holders", number)
     if not (table.has("accessors") or table.has("types") or table.has("holders")):
         table.fault("a record needs accessors, types or holders; without them nothing of it can be found")
-    fields_file = table.text("fields")
     fields = {}
-    if fields_file:
+    if table.text("fields"):
         from confbag.ratchets.config.fields import read_fields  # here: not every record has a table
 
-        fields = read_fields(root / fields_file, fields_file, table.faults)
+        fields = read_fields(table, root)
     record = RecordSpec(
         name=name,
-        accessors=accessors,
-        types=types,
-        holders=holders,
+        accessors=tuple(accessors.values()),
+        types=tuple(types.values()),
+        holders=tuple(holders.values()),
         owners=_existing(table, "owners", root, ()),
         holders_in=_existing(table, "holders_in", root, ()),
         fields=fields,
@@ -216,17 +225,19 @@ def _same_names(table: Table, records: tuple[RecordSpec, ...]) -> None:
             table.fault(f"two records are called {name!r}; findings could not tell them apart", "record", number)
 
 
-def _codes(table: Table, plugins: tuple[str, ...], records: tuple[RecordSpec, ...]) -> tuple[str, ...]:
-    chosen = {key: table.texts(key) for key in ("enable", "extend-enable", "disable")}
-    for key, codes in chosen.items():
-        for number, code in enumerate(codes):
-            if code not in RULES and not (plugins and _CODE.match(code) and not code.startswith("CB")):
-                table.fault(f"unknown code {code!r}; {closest(code, RULES)}", key, number)
+def _codes(table: Table, theirs: Iterable[str], records: tuple[RecordSpec, ...]) -> tuple[str, ...]:
+    known = (*RULES, *theirs)
+    listed = {key: table.numbered(key) for key in ("enable", "extend-enable", "disable")}
+    chosen = {key: tuple(codes.values()) for key, codes in listed.items()}
+    for key, codes in listed.items():
+        for number, code in codes.items():
+            if code not in known:
+                table.fault(f"unknown code {code!r}; {closest(code, known)}", key, number)
             elif key != "disable" and code in RECORD_RULES and not records:
                 table.fault(f"{code} is about records, and no [[record]] is here; add one", key, number)
             elif key == "disable" and (code in chosen["enable"] or code in chosen["extend-enable"]):
                 table.fault(f"{code} is enabled and disabled; keep one", key, number)
-    tabled = tuple(code for code in table.values if _CODE.match(code))
+    tabled = tuple(code for code in known if table.has(code))
     wanted = chosen["enable"] if table.has("enable") else (*DEFAULT_CODES, *tabled)
     wanted = (*wanted, *chosen["extend-enable"])
     return tuple(sorted({code for code in wanted if code not in chosen["disable"]}))
@@ -260,17 +271,9 @@ def _legacy(table: Table) -> dict[str, str]:
     return legacy
 
 
-def _foreign(table: Table, plugins: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """The tables of rules that plug-ins bring, as they were read."""
-    if not plugins:
-        return {}
-    codes = [code for code in table.values if _CODE.match(code) and not code.startswith("CB")]
-    return {code: dict(table.table(code).values) for code in codes}
-
-
 def _paths(table: Table, key: str) -> tuple[str, ...]:
     paths = []
-    for number, path in enumerate(table.texts(key)):
+    for number, path in table.numbered(key).items():
         if not _inside(path):
             table.fault(f"{path!r} leads out of the folder of this file; write paths relative to it", key, number)
         else:
@@ -283,7 +286,7 @@ def _existing(table: Table, key: str, root: Path, default: tuple[str, ...]) -> t
         table.known(key)
         return default
     paths = []
-    for number, path in enumerate(table.texts(key)):
+    for number, path in table.numbered(key).items():
         what = {"roots": "root", "owners": "owner"}.get(key, key)
         if not _inside(path):
             table.fault(f"{path!r} leads out of the folder of this file; write paths relative to it", key, number)

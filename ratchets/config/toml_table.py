@@ -49,17 +49,21 @@ class Table:
             return default
         return value
 
-    def texts(self, key: str, default: Iterable[str] = ()) -> tuple[str, ...]:
+    def texts(self, key: str) -> tuple[str, ...]:
         """A list of strings that are not empty, each once."""
-        kept: list[str] = []
-        for number, value in enumerate(self._typed(key, list, list(default))):
+        return tuple(self.numbered(key).values())
+
+    def numbered(self, key: str) -> dict[int, str]:
+        """The same by their place in the list, which is where a fault of one stands."""
+        kept: dict[int, str] = {}
+        for number, value in enumerate(self._typed(key, list, [])):
             if not isinstance(value, str) or not value:
                 self.fault(f"`{key}` is a list of strings that are not empty; this one is {value!r}", key, number)
-            elif value in kept:
+            elif value in kept.values():
                 self.fault(f"`{key}` names {value!r} twice; remove one", key, number)
             else:
-                kept.append(value)
-        return tuple(kept)
+                kept[number] = value
+        return kept
 
     def table(self, key: str) -> Table:
         """A table inside; empty where it is not there."""
@@ -83,7 +87,8 @@ class Table:
         """Name every key that nobody asked for."""
         for key in self.values:
             if key not in self._asked:
-                self.fault(f"unknown key `{key}`; {closest(key, self._asked)}", key)
+                known = closest(key, self._asked) if self._asked else "nothing is set here; remove it"
+                self.fault(f"unknown key `{key}`; {known}", key)
 
     def _typed(self, key: str, kind: type, default: Any) -> Any:
         self._asked.append(key)

@@ -5,17 +5,24 @@ from __future__ import annotations
 import ast
 import re
 
-from confbag.ratchets.names.lexicon import Lexicon, Scope, Site
+from confbag.ratchets.names.lexicon import Lexicon
 from confbag.ratchets.names.naming import Naming
 from confbag.ratchets.names.reach import lookup
+from confbag.ratchets.names.scopes import Scope, Site
 
 _CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*[A-Z0-9_]\Z|_*[A-Z]\Z")
 _CLASS = re.compile(r"_*[A-Z]")
-# dtypes, layouts and memory formats by their names in torch, numpy, triton and jax.
+# dtypes, layouts and memory formats by their names in torch, numpy, triton and jax; not functions on them (int8_gemm).
 _DTYPE = re.compile(
-    r"(b?float|u?int|q?u?int|complex|fp|bf|float8_?e|fp8_?e|e\dm)\d\w*\Z"
+    r"(b?float|q?u?int|complex|fp|bf|bits)\d+(x\d+|_?e\d+(m\d+)?[a-z]*\d*(_x\d+)?)?(_?dtype)?\Z"
     r"|(bool_?|half|double|long|short|float|cfloat|cdouble|strided|channels_last(_3d)?|(contiguous|preserve)_format)\Z"
 )
+# What is data by its base: a member or a record of it is no implementation.
+_PLAIN_BASES = frozenset({"NamedTuple", "TypedDict"})
+_PLAIN_CALLS = frozenset(
+    {"int", "float", "bool", "str", "bytes", "complex", "len", "range", "tuple", "list", "dict", "set", "frozenset"}
+)
+_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.Tuple, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp)
 _DEPTH = 8
 
 
@@ -59,7 +66,7 @@ def _name(node: ast.Name, site: Site, lexicon: Lexicon, depth: int) -> str:
         if binding.kind == "def":
             kinds.add("function")
         elif binding.kind == "class":
-            kinds.add("" if _enumeration(binding.node) else "class")
+            kinds.add("" if is_plain_class(binding.node) else "class")
         elif binding.kind == "import":
             parent = lexicon.parents.get(binding.node)
             kinds.add("" if isinstance(binding.statement, ast.Import) or parent is not None else spelt(binding.path))
@@ -129,8 +136,38 @@ def is_receiver(node: ast.expr, scope: Scope) -> bool:
     return False
 
 
-def _enumeration(node: ast.AST) -> bool:
-    return isinstance(node, ast.ClassDef) and any(_last(base).endswith(("Enum", "Flag")) for base in node.bases)
+def is_plain_class(node: ast.AST) -> bool:
+    """Whether a class is an enumeration, an exception, or a record: data, and no implementation."""
+    if not isinstance(node, ast.ClassDef):
+        return False
+    bases = [_last(base) for base in node.bases]
+    return any(
+        base in _PLAIN_BASES or base.endswith(("Enum", "Flag", "Exception", "Error")) or base == "Warning"
+        for base in bases
+    )
+
+
+def plain(value: ast.expr) -> bool:
+    """Whether a value is certainly a number, a text, a container or a dtype."""
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.IfExp):
+            stack.extend((node.body, node.orelse))
+        elif isinstance(node, ast.BinOp):
+            stack.extend((node.left, node.right))
+        elif isinstance(node, ast.Attribute):
+            if not _DTYPE.match(node.attr):
+                return False
+        elif isinstance(node, ast.Call):
+            if not (isinstance(node.func, ast.Name) and node.func.id in _PLAIN_CALLS):
+                return False
+        elif not (
+            isinstance(node, (ast.Constant, ast.JoinedStr, ast.Compare, *_DISPLAYS))
+            or (isinstance(node, ast.UnaryOp) and (isinstance(node.op, ast.Not) or plain(node.operand)))
+        ):
+            return False
+    return True
 
 
 def _last(node: ast.expr) -> str:

@@ -3,108 +3,20 @@
 One walk without recursion. Which binding a use sees is `reach`'s question, what an expression is `naming`'s.
 """
 
-# ratchet: allow-file CB121 -- the fields of a node class never change
-
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
+from confbag.ratchets.names.scopes import Arm, Binding, Position, Scope, Site
+from confbag.ratchets.source.modules import absolute
 from confbag.ratchets.source.parse import Module
+from confbag.ratchets.source.tree import children, parameters
 
-LAST = (1 << 60, 0)
 _BEHIND = (1 << 61, 0)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_SKIPPED = frozenset({"ctx", "op", "ops", "lineno", "col_offset", "end_lineno", "end_col_offset", "type_comment"})
-Position = tuple[int, int]
-
-
-@dataclass(eq=False)
-class Arm:
-    """One of the blocks of a compound statement; `number` tells the arms of one statement apart.
-
-    An elif chain is one statement: an arm of it stands under the tests up to its own.
-    """
-
-    parent: Arm | None
-    root: ast.stmt
-    number: int
-    body: Sequence[ast.stmt]
-    chain: Sequence[ast.expr] = ()
-    count: int = 0
-
-    @property
-    def tests(self) -> Sequence[ast.expr]:
-        """The tests that the block stands under: all before it in the chain, and its own."""
-        return self.chain[: self.count]
-
-    @property
-    def loop(self) -> bool:
-        """Whether the block can run again."""
-        return isinstance(self.root, (ast.For, ast.AsyncFor, ast.While)) and self.number == 0
-
-    @property
-    def leaves(self) -> bool:
-        """Whether control never runs out of the block's end."""
-        return bool(self.body) and isinstance(self.body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
-
-
-@dataclass(eq=False)
-class Binding:
-    """A name gets a value: `kind` is import, def, class, assign (`value` is known) or other."""
-
-    name: str
-    kind: str
-    node: ast.AST
-    scope: Scope
-    position: Position
-    arm: Arm | None
-    statement: ast.stmt
-    path: str = ""
-    value: ast.expr | None = None
-    stored: bool = False  # by a `global` or `nonlocal` of an inner function
-
-
-@dataclass(eq=False)
-class Scope:
-    """A module, class, function, lambda or comprehension, and the names that it binds."""
-
-    kind: str
-    parent: Scope | None
-    qualname: str
-    node: ast.AST
-    arm: Arm | None = None
-    bindings: dict[str, list[Binding]] = field(default_factory=dict)
-    globals: set[str] = field(default_factory=set)
-    nonlocals: set[str] = field(default_factory=set)
-
-    @property
-    def deferred(self) -> bool:
-        """Whether the body runs at some other time than where it stands."""
-        return self.kind in ("function", "lambda")
-
-    def outward(self) -> Iterator[Scope]:
-        """This scope and those around it."""
-        scope: Scope | None = self
-        while scope is not None:
-            yield scope
-            scope = scope.parent
-
-
-class Site(NamedTuple):
-    """A node with the scope, the block and the statement that it stands in."""
-
-    node: Any
-    scope: Scope
-    arm: Arm | None
-    statement: ast.stmt
-
-
 _Work = tuple[ast.AST | Sequence[ast.stmt], Scope, Arm | None, ast.stmt | None]
-_FIELDS: dict[type, tuple[str, ...]] = {}
 
 
 def lexicon(module: Module) -> Lexicon:
@@ -126,22 +38,6 @@ def release(module: Module) -> None:
         found.scopes.clear()
         found.sites.clear()
         found.stars.clear()
-
-
-def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right under a node; contexts and operators left out."""
-    kind = type(node)
-    names = _FIELDS.get(kind)
-    if names is None:
-        names = _FIELDS[kind] = tuple(name for name in kind._fields if name not in _SKIPPED)
-    found: list[ast.AST] = []
-    for name in names:
-        value = getattr(node, name, None)
-        if isinstance(value, ast.AST):
-            found.append(value)
-        elif type(value) is list:
-            found.extend([part for part in value if isinstance(part, ast.AST)])
-    return found
 
 
 class Lexicon:
@@ -183,18 +79,23 @@ class Lexicon:
                 continue
             assert statement is not None
             kind = type(node)
+            if kind is ast.Constant:
+                continue
+            here = Site(node, scope, arm, statement)
             found = sites.get(kind)
             if found is None:
-                found = sites[kind] = []
-            here = Site(node, scope, arm, statement)
-            found.append(here)
-            special = _SPECIAL.get(kind)
-            if special is not None:
-                for child in special(self, stack, here):
-                    parents[child] = node
-                    stack.append((child, scope, arm, statement))
+                sites[kind] = [here]
+            else:
+                found.append(here)
+            # Two of three nodes are names and attributes.
+            if kind is ast.Name:
                 continue
-            for child in children(node):
+            if isinstance(node, ast.Attribute):
+                parents[node.value] = node
+                stack.append((node.value, scope, arm, statement))
+                continue
+            special = _SPECIAL.get(kind)
+            for child in children(node) if special is None else special(self, stack, here):
                 parents[child] = node
                 stack.append((child, scope, arm, statement))
 
@@ -284,7 +185,7 @@ class Lexicon:
 
     def _import_from(self, stack: list[_Work], here: Site) -> Iterable[ast.AST]:
         node, scope, arm, statement = here
-        base = absolute(self.module, node)
+        base = absolute(self.module.parent, node.module or "", node.level)
         for alias in node.names:
             if alias.name == "*":
                 self.stars.append((base, Binding("*", "import", alias, scope, _start(node), arm, statement, base)))
@@ -311,8 +212,7 @@ class Lexicon:
         return _outside(node.args)
 
     def _parameters(self, arguments: ast.arguments, scope: Scope, statement: ast.stmt) -> None:
-        starred = [part for part in (arguments.vararg, arguments.kwarg) if part is not None]
-        for part in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *starred):
+        for part in parameters(arguments):
             self.bind(part.arg, "other", part, scope, None, statement, (0, 0))
 
     def _type_parameters(self, node: ast.AST, scope: Scope, statement: ast.stmt) -> None:
@@ -470,16 +370,6 @@ class Lexicon:
         return (first,)
 
 
-def absolute(module: Module, node: ast.ImportFrom) -> str:
-    """The module that an import names, relative ones from this module's package."""
-    if not node.level:
-        return node.module or ""
-    parts = module.parent.split(".") if module.parent else []
-    if node.level > 1:
-        parts = parts[: max(0, len(parts) - (node.level - 1))]
-    return ".".join([*parts, *([node.module] if node.module else [])])
-
-
 def _owner(scope: Scope, name: str) -> Scope | None:
     for outer in scope.outward():
         if outer is not scope and outer.kind in ("function", "lambda") and name in outer.bindings:
@@ -489,9 +379,7 @@ def _owner(scope: Scope, name: str) -> Scope | None:
 
 def _outside(arguments: ast.arguments) -> list[ast.AST]:
     """What of a function's parameters is evaluated where the function stands."""
-    starred = [part for part in (arguments.vararg, arguments.kwarg) if part is not None]
-    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *starred]
-    found: list[ast.AST] = [part.annotation for part in named if part.annotation is not None]
+    found: list[ast.AST] = [part.annotation for part in parameters(arguments) if part.annotation is not None]
     found.extend(arguments.defaults)
     found.extend(default for default in arguments.kw_defaults if default is not None)
     return found

@@ -6,11 +6,12 @@ import ast
 import builtins
 import sys
 
-from confbag.ratchets.names.lexicon import Arm, Binding, Lexicon, Position, Scope, Site
+from confbag.ratchets.names.glance import LIBRARIES
+from confbag.ratchets.names.lexicon import Lexicon
 from confbag.ratchets.names.reach import lookup
+from confbag.ratchets.names.scopes import Arm, Binding, Position, Scope, Site
 
 _DEPTH = 12
-_LIBRARIES = frozenset({"numpy", "torch", "triton"})
 Paths = frozenset[str]
 NOWHERE: Paths = frozenset()
 
@@ -48,12 +49,17 @@ class Naming:
             return self._call(node, scope, arm, position, depth)
         if isinstance(node, ast.NamedExpr):
             return self.paths(node.value, scope, arm, position, depth)
+        if isinstance(node, ast.Subscript):
+            return self._item(node, scope, arm, position, depth)
         parts: list[ast.expr] = []
         if isinstance(node, ast.IfExp):
             parts = [node.body, node.orelse]
         elif isinstance(node, ast.BoolOp):
             parts = node.values
         return NOWHERE.union(*(self.paths(part, scope, arm, position, depth) for part in parts))
+
+    def _item(self, node: ast.Subscript, scope: Scope, arm: Arm | None, position: Position, depth: int) -> Paths:
+        return NOWHERE
 
     def _call(self, node: ast.Call, scope: Scope, arm: Arm | None, position: Position, depth: int) -> Paths:
         function = self.paths(node.func, scope, arm, position, depth)
@@ -102,7 +108,7 @@ class Naming:
 def foreign(path: str) -> bool:
     """Whether a path certainly leads out of the tree."""
     root = path.partition(".")[0].removesuffix("()")
-    return root in sys.stdlib_module_names or root in _LIBRARIES or hasattr(builtins, root)
+    return root in sys.stdlib_module_names or root in LIBRARIES or hasattr(builtins, root)
 
 
 def text_of(node: ast.expr) -> str | None:

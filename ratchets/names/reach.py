@@ -6,7 +6,7 @@ import ast
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from confbag.ratchets.names.lexicon import LAST, Arm, Binding, Position, Scope
+from confbag.ratchets.names.scopes import LAST, Arm, Binding, Position, Scope
 
 # How many bindings before (and, in a loop, behind) a use are looked at: generated code has thousands of one name.
 _FAR = 256

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from confbag.ratchets.finding import Place
 from confbag.ratchets.names.callables import enclosing_class, is_receiver
-from confbag.ratchets.names.exports import Exports, exports
-from confbag.ratchets.names.lexicon import Lexicon, Site, lexicon
+from confbag.ratchets.names.exports import Exports, attributes, exports
+from confbag.ratchets.names.lexicon import Lexicon, lexicon
 from confbag.ratchets.names.naming import NOWHERE, Naming, Paths
 from confbag.ratchets.names.placing import place
 from confbag.ratchets.names.reach import lookup
+from confbag.ratchets.names.scopes import Site
 from confbag.ratchets.source.parse import Module
 
 
@@ -42,7 +43,9 @@ def collect(module: Module, relevant: Callable[[str], bool] = lambda path: True)
     """Every reference whose path is known and may be relevant, in source order."""
     lexicon_ = lexicon(module)
     naming = Naming(lexicon_)
-    return Facts(exports(lexicon_, naming), tuple(_references(module, lexicon_, naming, relevant)))
+    aliases = attributes(lexicon_, naming)
+    found = tuple(_references(module, lexicon_, naming, aliases, relevant))
+    return Facts(exports(lexicon_, naming, aliases), found)
 
 
 def everything(facts: Mapping[str, Facts]) -> list[Exports]:
@@ -51,35 +54,39 @@ def everything(facts: Mapping[str, Facts]) -> list[Exports]:
 
 
 def _references(
-    module: Module, lexicon_: Lexicon, naming: Naming, relevant: Callable[[str], bool]
+    module: Module,
+    lexicon_: Lexicon,
+    naming: Naming,
+    aliases: Mapping[str, tuple[str, ...]],
+    relevant: Callable[[str], bool],
 ) -> Iterator[Reference]:
     parents = lexicon_.parents
+    prefix = f"{naming.module}." if naming.module else ""
     for site in lexicon_.of(ast.Attribute, ast.Name, ast.Call):
         node = site.node
-        parent = parents.get(node)
-        alias = False
+        kind = "call" if _is_called(node, parents) else "load"
+        if not isinstance(getattr(node, "ctx", None), (ast.Load, type(None))):
+            kind = "store"
+        ways: list[tuple[Paths, bool]]
         if isinstance(node, ast.Call):
             # Only getattr with a constant name is a reference by itself.
             if not (isinstance(node.func, ast.Name) and node.func.id == "getattr"):
                 continue
-            paths = _computed(node, site, naming)
+            ways = [(_computed(node, site, naming), False)]
+        elif isinstance(node, ast.Attribute):
+            paths = paths_of(node, site, naming) | _through(node, site, naming, aliases)
+            ways = [(paths, any(path.removeprefix(prefix) in aliases for path in paths if path.startswith(prefix)))]
+        elif kind == "store":
+            # Only a store that `global` takes to the module is one of something that others may name.
+            ways = [(frozenset({prefix + node.id}), False)] if node.id in site.scope.globals else []
         else:
-            paths = paths_of(node, site, naming)
-            if isinstance(node, ast.Name):
-                # An alias was a reference where it was made.
-                found = lookup(node.id, site.scope, site.arm, (node.lineno, node.col_offset))
-                alias = bool(found) and not any(one.kind in ("import", "def", "class") for one in found)
-                if alias and not (isinstance(parent, ast.Call) and parent.func is node):
-                    continue
-        paths = frozenset(path for path in paths if "." in path and relevant(path))
-        if not paths:
-            continue
-        kind = "call" if isinstance(parent, ast.Call) and parent.func is node else "load"
-        if not isinstance(getattr(node, "ctx", None), (ast.Load, type(None))):
-            if isinstance(node, ast.Name):
-                continue
-            kind = "store"
-        yield Reference(paths, place(module, node, site), kind, _context(node, site, lexicon_, naming), alias)
+            ways = _of_name(node, site, naming, prefix)
+        for paths, alias in ways:
+            if alias and kind != "call":
+                continue  # it was a reference where it was made
+            kept = frozenset(path for path in paths if "." in path and relevant(path))
+            if kept:
+                yield Reference(kept, place(module, node, site), kind, _context(node, site, lexicon_, naming), alias)
     for scope in lexicon_.scopes:
         for bindings in scope.bindings.values():
             for binding in bindings:
@@ -92,6 +99,26 @@ def _references(
                     yield Reference(frozenset({binding.path}), place(module, binding.node, at), "import")
 
 
+def _of_name(node: ast.Name, site: Site, naming: Naming, prefix: str) -> list[tuple[Paths, bool]]:
+    """What a name is by imports and definitions, and by assignments: that was a reference where it was assigned."""
+    paths = naming.of(node, site)
+    found = lookup(node.id, site.scope, site.arm, (node.lineno, node.col_offset))
+    if not found or paths == {prefix + node.id}:
+        return [(paths, False)]
+    direct = NOWHERE.union(*(naming.binding(one) for one in found if one.kind in ("import", "def", "class")))
+    return [(direct & paths, False), (paths - direct, True)]
+
+
+def _is_called(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether what an expression gives is called where it stands: by parentheses, or as a decorator."""
+    parent = parents.get(node)
+    while isinstance(parent, (ast.IfExp, ast.BoolOp, ast.NamedExpr)) and node is not getattr(parent, "test", None):
+        node, parent = parent, parents.get(parent)
+    if isinstance(parent, ast.Call):
+        return parent.func is node
+    return any(node is decorator for decorator in getattr(parent, "decorator_list", ()))
+
+
 def paths_of(node: ast.expr, site: Site, naming: Naming) -> Paths:
     """The paths of an expression; a method of the class around it through its first parameter too."""
     if isinstance(node, ast.Attribute) and is_receiver(node.value, site.scope):
@@ -100,6 +127,26 @@ def paths_of(node: ast.expr, site: Site, naming: Naming) -> Paths:
             name = f"{owner.qualname}.{node.attr}"
             return frozenset({f"{naming.module}.{name}" if naming.module else name})
     return naming.of(node, site)
+
+
+def _through(node: ast.expr, site: Site, naming: Naming, aliases: Mapping[str, tuple[str, ...]]) -> Paths:
+    """The path of `self.alias.rest`, and of an attribute of what `getattr` gives for a name that is computed."""
+    if not isinstance(node, ast.Attribute):
+        return NOWHERE
+    inner = node.value
+    if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "getattr":
+        if len(inner.args) in (2, 3) and not isinstance(inner.args[1], ast.Constant):
+            return frozenset(f"{path}.*.{node.attr}" for path in naming.of(inner.args[0], site))
+        return NOWHERE
+    parts = [node.attr]
+    while isinstance(inner, ast.Attribute):
+        parts.append(inner.attr)
+        inner = inner.value
+    owner = enclosing_class(site.scope) if len(parts) > 1 and is_receiver(inner, site.scope) else None
+    if owner is None or f"{owner.qualname}.{parts[-1]}" not in aliases:
+        return NOWHERE
+    name = ".".join([owner.qualname, *reversed(parts)])
+    return frozenset({f"{naming.module}.{name}" if naming.module else name})
 
 
 def _computed(node: ast.Call, site: Site, naming: Naming) -> Paths:

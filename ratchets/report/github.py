@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from confbag.ratchets.allowed.baseline import Baseline
 from confbag.ratchets.allowed.judge import Verdict
+from confbag.ratchets.faults import Fault
 from confbag.ratchets.report.words import file_of, line_of, name_of, of_finding, of_moved, of_stale
+
+_PLACE = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::(?P<column>[0-9]+))?\Z", re.DOTALL)
 
 
 def render(verdict: Verdict, baselines: Mapping[str, Baseline], only: str = "") -> str:
@@ -20,7 +24,7 @@ def render(verdict: Verdict, baselines: Mapping[str, Baseline], only: str = "") 
             lines.append(
                 _command("error", message, file=finding.path, line=finding.line, col=finding.column, title=title)
             )
-        lines += [_command("error", str(fault), title="refused") for fault in verdict.refused]
+        lines += [_fault("error", fault, "refused") for fault in verdict.refused]
     if only != "new":
         for moved in verdict.moved:
             title = f"{moved.new[0]} moved"
@@ -31,15 +35,24 @@ def render(verdict: Verdict, baselines: Mapping[str, Baseline], only: str = "") 
             code = stale.key[0]
             line = baselines[code].lines.get(stale.key[1:], 1) if code in baselines else 1
             message = f"{of_stale(stale)}: {line_of(stale)}"
-            lines.append(_command("error", message, file=file_of(code), line=line, title=f"{code} stale"))
-        lines += [_command("error", str(fault), title="exception") for fault in verdict.exceptions]
-        lines += [_command("error", str(fault), title="untidy") for fault in verdict.untidy]
+            lines.append(_command("error", message, file=file_of(code, baselines), line=line, title=f"{code} stale"))
+        lines += [_fault("error", fault, "exception") for fault in verdict.exceptions]
+        lines += [_fault("error", fault, "untidy") for fault in verdict.untidy]
     for each in verdict.unanalysed:
         lines.append(_command("error", each.reason, file=each.path, line=each.line or 1, title="not analysed"))
-    lines += [_command("warning", str(fault)) for fault in verdict.warnings]
+    lines += [_fault("warning", fault, "baseline") for fault in verdict.warnings]
     lines += [_command("notice", f"raised: {entry} ({entry.reason})", title="raised") for entry in verdict.raised]
     lines += [_command("notice", note) for note in verdict.notes]
     return "".join(line + "\n" for line in lines)
+
+
+def _fault(kind: str, fault: Fault, title: str) -> str:
+    """At the line that it is about."""
+    place = _PLACE.match(fault.where)
+    if place is None:
+        return _command(kind, str(fault), title=title)
+    column: dict[str, str | int] = {"col": place["column"]} if place["column"] else {}
+    return _command(kind, fault.message, file=place["file"], line=place["line"], **column, title=title)
 
 
 def _command(kind: str, message: str, **properties: str | int) -> str:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from xml.sax.saxutils import escape, quoteattr
 
 from confbag.ratchets.allowed.baseline import Baseline
 from confbag.ratchets.allowed.judge import Verdict
-from confbag.ratchets.report.words import line_of, name_of, of_finding, of_moved, of_stale
+from confbag.ratchets.report.words import in_xml, line_of, name_of, of_finding, of_moved, of_stale
 
-# What XML 1.0 cannot hold, even escaped.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 Case = tuple[str, str, str, str]
 """its name, failure or error, a message, a text"""
 
@@ -60,15 +57,12 @@ def _document(suites: Mapping[str, list[Case]]) -> str:
             lines.append(f'    <testcase classname="ratchet" name={_attribute(name)}/>')
         for case, kind, message, text in suite:
             lines.append(f"    <testcase classname={_attribute(name)} name={_attribute(case)}>")
-            lines.append(f"      <{kind} message={_attribute(message)}>{escape(_allowed(text))}</{kind}>")
+            lines.append(f"      <{kind} message={_attribute(message)}>{escape(in_xml(text))}</{kind}>")
             lines.append("    </testcase>")
         lines.append("  </testsuite>")
-    return "\n".join([*lines, "</testsuites>", ""])
+    # Characters beyond ASCII as references: stdout may have another encoding than the first line says.
+    return "\n".join([*lines, "</testsuites>", ""]).encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_allowed(text), {"\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})
-
-
-def _allowed(text: str) -> str:
-    return _FORBIDDEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    return quoteattr(in_xml(text), {"\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})

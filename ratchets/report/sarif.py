@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from confbag.ratchets.allowed.baseline import Baseline, canonical, shown
 from confbag.ratchets.allowed.judge import Judged, Verdict
-from confbag.ratchets.codes import RULES
+from confbag.ratchets.codes import RULES, SUPPRESSION
 from confbag.ratchets.report.words import line_of, name_of, of_finding, of_moved, of_stale
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -40,9 +40,11 @@ def render(verdict: Verdict, baselines: Mapping[str, Baseline], only: str = "") 
 
 def _rule(code: str) -> dict[str, Any]:
     rule: dict[str, Any] = {"id": code, "name": name_of(code)}
-    if code in RULES:
-        module: Any = import_module(f"confbag.ratchets.rules.{RULES[code]}")
+    named = {**RULES, SUPPRESSION: "suppression"}.get(code)
+    if named is not None:
+        module: Any = import_module(f"confbag.ratchets.rules.{named}")
         rule["shortDescription"] = {"text": " ".join(module.MEANS.split())}
+        rule["fullDescription"] = {"text": " ".join(module.WHY.split())}
         rule["help"] = {"text": " ".join(module.INSTEAD.split())}
     return rule
 

@@ -57,7 +57,7 @@ def _behind(verdict: Verdict, baselines: Mapping[str, Baseline]) -> list[str]:
     for each in verdict.stale:
         code, *_ = each.key
         line = baselines[code].lines.get(each.key[1:]) if code in baselines else None
-        stale.append(f"{file_of(code)}:{line or 1}: {of_stale(each)}")
+        stale.append(f"{file_of(code, baselines)}:{line or 1}: {of_stale(each)}")
         stale.append(f"    {line_of(each)}")
     moved = [
         clean(f"{each.new[1]}:{each.line}:{each.column}: {each.new[0]} {of_moved(each)}") for each in verdict.moved

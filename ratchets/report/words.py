@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from confbag.ratchets.allowed.baseline import shown
+from confbag.ratchets.allowed.baseline import Baseline, shown
 from confbag.ratchets.allowed.judge import Judged, Moved, Stale, Verdict
 from confbag.ratchets.codes import RULES
 
 FOLDER = ".ratchets"
+# What XML 1.0 cannot hold, even escaped.
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
     """A text on one line that no terminal obeys: controls and bytes of no encoding are escaped."""
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def in_xml(text: str) -> str:
+    """A text that XML can hold once it is escaped."""
+    return _NOT_IN_XML.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def name_of(code: str) -> str:
@@ -58,9 +66,9 @@ def line_of(stale: Stale) -> str:
     return shown(stale.key[1:], stale.allowed)
 
 
-def file_of(code: str) -> str:
+def file_of(code: str, baselines: Mapping[str, Baseline]) -> str:
     """The baseline of a rule."""
-    return f"{FOLDER}/{code}.tsv"
+    return (baselines[code].name if code in baselines else "") or f"{FOLDER}/{code}.tsv"
 
 
 def summary(verdict: Verdict) -> dict[str, int]:

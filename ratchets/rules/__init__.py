@@ -5,10 +5,13 @@ A rule is a module with
     CODE, NAME, MEANS, WHY, INSTEAD                          text for people
     CASES: tuple[Case, ...]                                  its own valid, invalid and opaque cases (`rules.case`)
     triggers(configuration) -> tuple[bytes, ...] | None      a file without one is not its business (None: all are)
+    glance(configuration) -> (bytes) -> bool                 may be left out: whether a file may hold a finding of
+                                                             its own; asked where a run is of some files only
     wanted(tree, configuration) -> bool                      quick and over-approximating, on the `ast` tree
     collect(module, configuration) -> Facts | None           what one file says (picklable; `parse.Module` in)
     judge(facts, configuration) -> Iterable[Finding]         facts of all files by path -> findings (the link step)
-    echoes(facts, configuration) -> set[bytes]               may be left out: triggers that the facts so far add
+    echoes(facts, configuration) -> Echoes                   may be left out: triggers that the facts so far add, and
+                                                             modules that they lead through
 
 but for the record rules, which have no functions: they are judged together by the binder (`binder`, `link`).
 """
@@ -40,17 +43,16 @@ def load(configuration: Configuration) -> Mapping[str, ModuleType]:
 
 def _plugins(configuration: Configuration) -> dict[str, ModuleType]:
     """The enabled rules of the listed plugins: modules, as members of the entry-point group `confbag.ratchets`."""
-    from importlib.metadata import entry_points
-
+    from confbag.ratchets.config.plugins import installed
     from confbag.ratchets.faults import usage
 
-    installed = {point.name: point for point in entry_points(group="confbag.ratchets")}
+    points = installed()
     found: dict[str, ModuleType] = {}
     for name in configuration.plugins:
-        if name not in installed:
-            known = ", ".join(sorted(installed)) or "none"
+        if name not in points:
+            known = ", ".join(sorted(points)) or "none"
             raise usage(f"no package offers the ratchet plugin {name!r}; installed: {known}", "plugins")
-        module: ModuleType = installed[name].load()
+        module: ModuleType = points[name].load()
         code = str(getattr(module, "CODE", ""))
         if code in configuration.codes:
             found[code] = module

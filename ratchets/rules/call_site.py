@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
 from confbag.ratchets.configuration import Configuration, Site
-from confbag.ratchets.finding import Finding
-from confbag.ratchets.names import references
-from confbag.ratchets.names.exports import Tree, words
+from confbag.ratchets.finding import Finding, Place
+from confbag.ratchets.names import asking, references
+from confbag.ratchets.names.exports import STARS, Echoes, Tree
 from confbag.ratchets.names.references import Facts
 from confbag.ratchets.rules.case import Case, case
 from confbag.ratchets.source.parse import Module
@@ -34,7 +34,7 @@ _SIZE = "engine.sizes.configured_tp_size"
 
 def triggers(configuration: Configuration) -> tuple[bytes, ...]:
     """The longest plain part of each callee's name."""
-    return tuple(sorted({_plain(callee).encode() for callee in configuration.sites}))
+    return (*sorted({_plain(callee).encode() for callee in configuration.sites}), *STARS)
 
 
 def _plain(callee: str) -> str:
@@ -54,14 +54,15 @@ def collect(module: Module, configuration: Configuration) -> Facts:
     return Facts(facts.exports, tuple(one for one in facts.references if one.kind == "call"))
 
 
-def echoes(facts: Mapping[str, Facts], configuration: Configuration) -> set[bytes]:
+def echoes(facts: Mapping[str, Facts], configuration: Configuration) -> Echoes:
     """Names under which modules hand on a callee."""
     tree = Tree(references.everything(facts))
     targets = set(configuration.sites)
     for one in facts.values():
         for paths in one.exports.names.values():
             targets.update(path for path in paths if _callees(path, tree, configuration))
-    return words(tree, targets)
+    seen = (path for one in facts.values() for reference in one.references for path in reference.paths)
+    return asking.echoes(tree, targets, {callee.rpartition(".")[2] for callee in configuration.sites}, seen)
 
 
 def judge(facts: Mapping[str, Facts], configuration: Configuration) -> Iterator[Finding]:
@@ -70,6 +71,7 @@ def judge(facts: Mapping[str, Facts], configuration: Configuration) -> Iterator[
     live: set[tuple[str, str, str]] = set()
     for path, one in facts.items():
         inside = path.removeprefix(configuration.prefix)
+        seen: set[Place] = set()
         for reference in one.references:
             at = reference.place
             callees = {
@@ -82,6 +84,9 @@ def judge(facts: Mapping[str, Facts], configuration: Configuration) -> Iterator[
             live.update((callee, inside, at.qualname) for callee in callees)
             if any(_listed(site, inside, at.qualname) for callee in callees for site in configuration.sites[callee]):
                 continue
+            if at in seen:
+                continue  # a name that is the callee by an import and by an assignment
+            seen.add(at)
             symbol = min(callees.values())
             yield Finding(
                 path,
@@ -180,6 +185,21 @@ CASES: tuple[Case, ...] = (
             return tp()
     """, f"CB141 {_SIZE}", files={**_SIZES, "engine/api.py": "from engine.sizes import configured_tp_size as tp\n"},
         options=_sites()),
+    case("as a decorator, by an attribute, chosen", """
+        from engine.sizes import configured_tp_size
+        class A:
+            size = configured_tp_size
+            def f(self, x):
+                return self.size() + (configured_tp_size if x else len)()
+        @configured_tp_size
+        def g():
+            return 1
+    """, f"CB141 {_SIZE}", f"CB141 {_SIZE}", f"CB141 {_SIZE}", files=_SIZES, options=_sites()),
+    case("through a module that hands the module on", """
+        from engine.api import s
+        def f():
+            return s.configured_tp_size()
+    """, f"CB141 {_SIZE}", files={**_SIZES, "engine/api.py": "from engine import sizes as s\n"}, options=_sites()),
     case("another function of that name", """
         def configured_tp_size():
             return 2

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from confbag.ratchets.configuration import Configuration
 from confbag.ratchets.finding import Finding, Place
-from confbag.ratchets.names.lexicon import Lexicon, Site, lexicon
+from confbag.ratchets.names.lexicon import Lexicon, lexicon
+from confbag.ratchets.names.naming import Naming
 from confbag.ratchets.names.placing import place
 from confbag.ratchets.names.reach import lookup
-from confbag.ratchets.rules.case import Case, case
+from confbag.ratchets.names.scopes import Binding, Site
+from confbag.ratchets.rules.host_sync_cases import CASES as CASES
 from confbag.ratchets.source.parse import Module
 
 CODE = "CB133"
@@ -31,6 +34,11 @@ INSTEAD = (
 _COPIES = frozenset({"cpu", "item", "tolist"})
 _REDUCTIONS = frozenset({"any", "all", "max", "min", "sum"})
 _CASTS = frozenset({"bool", "int", "float"})
+# What a tensor says of itself without a wait, and parts of what a reduction gives.
+_FACTS = frozenset({"size", "numel", "nelement", "dim", "ndimension", "stride", "element_size", "data_ptr"})
+_PARTS = frozenset({"values", "indices", "data", "real", "T", "mT"})
+_DEVICES = ("cuda", "npu", "xpu", "hpu", "mps", "musa")
+_GLOB = re.compile(r"[*?\[]")
 _DEPTH = 8
 
 
@@ -48,8 +56,13 @@ def triggers(configuration: Configuration) -> tuple[bytes, ...]:
 
 
 def wanted(tree: ast.Module, configuration: Configuration) -> bool:
-    """Whether a function of the file can be hot by its last name."""
-    return bool(configuration.hot)
+    """Whether a function of the file can be hot by its last name; `*` may stand for dots too."""
+    lasts = {pattern.rpartition(".")[2] for pattern in configuration.hot}
+    if any(_GLOB.search(last) for last in lasts):
+        return True
+    return any(
+        isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in lasts for node in ast.walk(tree)
+    )
 
 
 def collect(module: Module, configuration: Configuration) -> tuple[Sync, ...] | None:
@@ -101,12 +114,13 @@ class _Collector:
     def __init__(self, module: Module, found: Lexicon, configuration: Configuration) -> None:
         self.module = module
         self.lexicon = found
+        self.naming = Naming(found)
         self.patterns = configuration.host
 
     def look(self, site: Site) -> Iterator[Sync]:
         node: ast.Call = site.node
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        if isinstance(node.func, ast.Name) and node.func.id == "synchronize":
+        if isinstance(node.func, ast.Name) and self._synchronises(node.func, site):
             name = "synchronize"
         if name == "synchronize":
             yield Sync(name, place(self.module, node, site))
@@ -119,36 +133,46 @@ class _Collector:
             if around and not self.host(node, site) and not any(self.host(part, site) for part in node.args[:1]):
                 yield Sync(f"{around} {name}", place(self.module, node, site))
 
+    def _synchronises(self, node: ast.Name, site: Site) -> bool:
+        paths = self.naming.of(node, site)
+        return any(path.endswith(".synchronize") for path in paths) or node.id == "synchronize"
+
     def _around(self, node: ast.expr) -> str:
         """What turns the reduction into a truth value or a number of the host, if something does."""
         child: ast.AST = node
         parent = self.lexicon.parents.get(child)
         while parent is not None:
             if isinstance(parent, ast.Call):
-                if child is parent.func or not isinstance(parent.func, ast.Name) or parent.func.id not in _CASTS:
-                    return ""
-                return parent.func.id
-            if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)):
+                name = parent.func.id if isinstance(parent.func, ast.Name) and child is not parent.func else ""
+                if name not in ("any", "all"):
+                    return name if name in _CASTS else ""
+            elif isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)):
                 return "if" if parent.test is child else ""
-            if isinstance(parent, ast.comprehension):
+            elif isinstance(parent, ast.comprehension):
                 return "if" if child in parent.ifs else ""
-            if not isinstance(parent, (ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare, ast.NamedExpr, ast.Subscript)):
+            elif isinstance(parent, ast.Attribute):
                 # A method of the result takes it further on the device, or was seen by itself.
-                if not isinstance(parent, ast.Attribute):
-                    return ""
                 following = self.lexicon.parents.get(parent)
-                if parent.attr in _COPIES or not (isinstance(following, ast.Call) and following.func is parent):
+                method = isinstance(following, ast.Call) and following.func is parent
+                if parent.attr in _COPIES | _REDUCTIONS | _FACTS or not (method or parent.attr in _PARTS):
                     return ""
-                if parent.attr in _REDUCTIONS:
-                    return ""  # the outer one is the one
-                parent, child = following, parent
-                child, parent = parent, self.lexicon.parents.get(parent)
-                continue
+                if method and following is not None:
+                    parent = following
+            elif isinstance(parent, (ast.GeneratorExp, ast.ListComp, ast.SetComp)):
+                # `any(x.any() for …)`: the test is around each.
+                if child is not parent.elt:
+                    return ""
+            elif not isinstance(
+                parent, (ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare, ast.NamedExpr, ast.Subscript)
+            ):
+                return ""
             child, parent = parent, self.lexicon.parents.get(parent)
         return ""
 
     def host(self, node: ast.expr, site: Site, depth: int = 0) -> bool:
         """Whether a value is on the host already: it, or what it was made from, matches a pattern."""
+        if _moved(node):
+            return False
         current: ast.expr = node
         while True:
             text = _dotted(current)
@@ -164,19 +188,73 @@ class _Collector:
                 break
         if isinstance(current, ast.Name) and depth < _DEPTH:
             found = lookup(current.id, site.scope, site.arm, (current.lineno, current.col_offset))
-            return bool(found) and all(
-                binding.value is not None
-                and binding.scope.kind != "module"
-                and self.host(
-                    binding.value, Site(binding.value, binding.scope, binding.arm, binding.statement), depth + 1
-                )
-                for binding in found
-            )
+            return bool(found) and all(self._bound(binding, depth + 1) for binding in found)
         if isinstance(current, ast.BinOp):
             return self.host(current.left, site, depth + 1) and (
                 isinstance(current.right, ast.Constant) or self.host(current.right, site, depth + 1)
             )
         return False
+
+    def _bound(self, binding: Binding, depth: int) -> bool:
+        """Whether a local gets a value that is on the host."""
+        if binding.scope.kind == "module":
+            return False
+        value = binding.value
+        if value is None:
+            value = _iterated(binding)
+            while isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.args:
+                if value.func.id not in ("enumerate", "reversed", "sorted", "zip"):
+                    return False
+                site = Site(value, binding.scope, binding.arm, binding.statement)
+                if not all(self._iterable(part, site, depth) for part in value.args[1:]):
+                    return False
+                value = value.args[0]
+        if value is None:
+            return False
+        return self.host(value, Site(value, binding.scope, binding.arm, binding.statement), depth)
+
+    def _iterable(self, node: ast.expr, site: Site, depth: int) -> bool:
+        return isinstance(node, ast.Constant) or self.host(node, site, depth)
+
+
+def _iterated(binding: Binding) -> ast.expr | None:
+    """What a loop or a comprehension goes over to give a name its values."""
+    statement = binding.statement
+    if (
+        isinstance(statement, (ast.For, ast.AsyncFor))
+        and binding.scope.kind != "comprehension"
+        and any(part is binding.node for part in ast.walk(statement.target))
+    ):
+        return statement.iter
+    for generator in getattr(binding.scope.node, "generators", ()):
+        if any(part is binding.node for part in ast.walk(generator.target)):
+            found: ast.expr = generator.iter
+            return found
+    return None
+
+
+def _moves(node: ast.Call) -> bool:
+    """Whether a call copies to a device: `.cuda()`, `.to(device)`."""
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr in _DEVICES:
+        return True
+    given = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "device")]
+    return node.func.attr == "to" and any(
+        any(name in ast.unparse(part) for name in ("device", *_DEVICES)) for part in given
+    )
+
+
+def _moved(node: ast.expr) -> bool:
+    """Whether a chain copies to a device somewhere on its way."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        if isinstance(node, ast.Call):
+            if _moves(node):
+                return True
+            node = node.func
+        else:
+            node = node.value
+    return False
 
 
 def _dotted(node: ast.expr) -> str:
@@ -195,73 +273,3 @@ def _dotted(node: ast.expr) -> str:
             return ".".join(reversed(parts))
         else:
             return ""
-
-
-_HOT = {"hot": ("Backend.forward*", "engine.case.plan"), "host": ("*_cpu*", "*_host", "*_list", "np.*")}
-
-CASES: tuple[Case, ...] = (
-    case("copies", """
-        class Backend:
-            def forward(self, x):
-                return x.cpu(), x.sum().item(), x[0].tolist()
-    """, "CB133 cpu", "CB133 item", "CB133 tolist", options=_HOT),
-    case("tests and casts around reductions", """
-        def plan(x, y):
-            if x.any():
-                return int(x.max())
-            if not (x > 1).all() and y:
-                return bool(torch.any(x))
-            return float(x.min()) if x.sum() > 3 else 0
-    """, "CB133 if any", "CB133 int max", "CB133 if all", "CB133 bool any", "CB133 float min", "CB133 if sum",
-        options=_HOT),
-    case("one wait, not two", """
-        def plan(x):
-            return int(x.max().item())
-    """, "CB133 item", options=_HOT),
-    case("synchronise", """
-        def plan(stream):
-            torch.cuda.synchronize()
-            stream.synchronize()
-    """, "CB133 synchronize", "CB133 synchronize", options=_HOT),
-    case("in what a hot function holds", """
-        def plan(xs):
-            def inner(x):
-                return x.item()
-            return [x.cpu() for x in xs], inner, lambda x: x.tolist()
-    """, "CB133 item", "CB133 cpu", "CB133 tolist", options=_HOT),
-    case("host receivers and locals made from them", """
-        import numpy as np
-        def plan(batch, seq_lens_cpu, x):
-            lens = batch.seq_lens_cpu[: batch.size]
-            longest = lens.max().item()
-            rows = np.asarray(batch.rows)
-            if rows.any() or seq_lens_cpu.max() > 3:
-                return rows.tolist()
-            copy = lens
-            return int(copy.sum()), x.lens_list.tolist(), longest
-    """, options=_HOT),
-    case("a local that is on the host on one way only", """
-        def plan(batch, x, fast):
-            lens = batch.lens_cpu
-            if fast:
-                lens = x
-            return lens.tolist()
-    """, "CB133 tolist", options=_HOT),
-    case("an index on the host does not make the value one", """
-        def plan(x, index_cpu):
-            return x[index_cpu].item()
-    """, "CB133 item", options=_HOT),
-    case("reductions that stay on the device", """
-        def plan(x):
-            y = x.max() + x.sum()
-            print(max(1, 2), any([1]))
-            return y.to(int)
-    """, options=_HOT),
-    case("a function that is not hot", """
-        class Other:
-            def forward(self, x):
-                return x.item()
-        def report(x):
-            return x.item()
-    """, options=_HOT),
-)  # fmt: skip

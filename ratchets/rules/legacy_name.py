@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 
 from confbag.ratchets.configuration import Configuration
 from confbag.ratchets.finding import Finding
-from confbag.ratchets.names import references
-from confbag.ratchets.names.exports import Tree, words
+from confbag.ratchets.names import asking, references
+from confbag.ratchets.names.exports import STARS, Echoes, Tree
 from confbag.ratchets.names.references import Facts, Reference
 from confbag.ratchets.rules.case import Case, case
 from confbag.ratchets.source.parse import Module
@@ -29,7 +29,7 @@ _OLD = {"engine.globals.get_tp_group": "engine.parallel.get_parallel().tp_group"
 def triggers(configuration: Configuration) -> tuple[bytes, ...]:
     """The last part of each name; of a glob, its longest plain part."""
     lasts = [name.rpartition(".")[2] for name in configuration.legacy]
-    return tuple(sorted({max(last.split("*"), key=len).encode() for last in lasts}))
+    return (*sorted({max(last.split("*"), key=len).encode() for last in lasts}), *STARS)
 
 
 def wanted(tree: ast.Module, configuration: Configuration) -> bool:
@@ -42,14 +42,15 @@ def collect(module: Module, configuration: Configuration) -> Facts:
     return references.collect(module)
 
 
-def echoes(facts: Mapping[str, Facts], configuration: Configuration) -> set[bytes]:
+def echoes(facts: Mapping[str, Facts], configuration: Configuration) -> Echoes:
     """Names under which modules hand on what is retired."""
     tree = Tree(references.everything(facts))
     targets = set(configuration.legacy)
     for one in facts.values():
         for paths in one.exports.names.values():
             targets.update(path for path in paths if _retired(path, tree, configuration) is not None)
-    return words(tree, targets)
+    seen = (path for one in facts.values() for reference in one.references for path in reference.paths)
+    return asking.echoes(tree, targets, {name.rpartition(".")[2] for name in configuration.legacy}, seen)
 
 
 def judge(facts: Mapping[str, Facts], configuration: Configuration) -> Iterator[Finding]:
@@ -143,6 +144,21 @@ CASES: tuple[Case, ...] = (
             return group()
     """, _G, files={**_FILES, "engine/api.py": "from engine.globals import get_tp_group as group\n"}, options=_OPTIONS,
         elsewhere=(_G,)),
+    case("an alias counts where it is made", """
+        from engine.globals import get_tp_group
+        class A:
+            def __init__(self):
+                self.group = get_tp_group
+            def f(self):
+                return self.group()
+    """, _G, files=_FILES, options=_OPTIONS),
+    case("where it is defined: stored under global and read", """
+        CONFIG = None
+        def f(c):
+            global CONFIG
+            CONFIG = c
+            return CONFIG.x
+    """, _C, _C, path="engine/globals.py", options=_OPTIONS),
     case("local names, attributes and text", '''
         """engine.globals.get_tp_group is gone."""
         from engine.parallel import get_tp_group

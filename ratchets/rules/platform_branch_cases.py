@@ -129,6 +129,16 @@ CASES: tuple[Case, ...] = (
                     from b import one
                 return one(x)
     """, "one"),
+    case("two bindings, whatever they give", """
+        from engine.utils import is_hip, is_npu
+        if is_npu():
+            from kernels import one
+        elif is_hip():
+            from kernels import one
+        from kernels import two
+        if is_npu():
+            two = compiled(two)
+    """, "one", "two"),
     # (b)
     case("one binding and None", """
         from engine.utils import is_npu
@@ -230,13 +240,27 @@ CASES: tuple[Case, ...] = (
         else:
             from b import three
     """),
-    case("the same thing on both sides", """
+    case("the same module on both sides", """
         from engine.utils import is_npu
         if is_npu():
             import torch_npu
-            from kernels import one
+            import kernels.one
         else:
-            from kernels import one
+            import torch_npu
+            import kernels.two
+    """),
+    case("a record of a result, and an exception", """
+        from typing import NamedTuple
+        from engine.utils import is_npu
+        class Packed(NamedTuple):
+            rows: int
+        class Plain(NamedTuple):
+            rows: int
+        def plan(x):
+            if is_npu():
+                return Packed(x)
+            return Plain(x)
+        fault = KeyError if is_npu() else ValueError
     """),
     case("tests that are not of the platform", """
         from engine.utils import is_npu

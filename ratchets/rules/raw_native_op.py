@@ -6,13 +6,13 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
-from confbag.ratchets.binder.state import under
 from confbag.ratchets.configuration import Configuration
 from confbag.ratchets.finding import Finding
-from confbag.ratchets.names import references
-from confbag.ratchets.names.exports import Tree, words
+from confbag.ratchets.names import asking, references
+from confbag.ratchets.names.exports import STARS, Echoes, Tree
 from confbag.ratchets.names.naming import foreign
-from confbag.ratchets.names.references import Facts
+from confbag.ratchets.names.references import Facts, Reference
+from confbag.ratchets.paths import normal, within
 from confbag.ratchets.rules.case import Case, case
 from confbag.ratchets.source.parse import Module
 
@@ -34,15 +34,16 @@ INSTEAD = (
 
 _OWN = frozenset({"aten", "prims", "higher_order", "symm_mem", "c10d", "_c10d_functional"})
 _LOADING = frozenset({"load_library", "loaded_libraries", "import_module"})
-_OP = re.compile(r"torch\.ops\.(\w+)\.(\w+|\*)\Z")
+_OP = re.compile(r"torch\.ops\.(\w+|\*)\.(?!__)(\w+|\*)\Z")
 _NPU = re.compile(r"torch_npu\._?npu_\w+\Z")
+_DOOR = "torch._ops.ops"
 _BEFORE = (b".", b" ", b"\t", b"\n", b"\r", b"\f", b"(", b",", b'"', b"'")
 _KERNELS = {"kernels": ("engine/kernels",)}
 
 
 def triggers(configuration: Configuration) -> tuple[bytes, ...]:
     """What can stand before the word `ops` where torch.ops is written or imported."""
-    return (*(before + b"ops" for before in _BEFORE), b"torch_npu")
+    return (*(before + b"ops" for before in _BEFORE), b"torch_npu", *STARS)
 
 
 def wanted(tree: ast.Module, configuration: Configuration) -> bool:
@@ -53,11 +54,11 @@ def wanted(tree: ast.Module, configuration: Configuration) -> bool:
 def collect(module: Module, configuration: Configuration) -> Facts:
     """What the module offers, and its references that may be an op."""
     facts = references.collect(module, _may_be)
-    kept = tuple(one for one in facts.references if one.kind != "import" and not one.context and not one.alias)
+    kept = tuple(one for one in facts.references if not one.context and not one.alias)
     return Facts(facts.exports, kept)
 
 
-def echoes(facts: Mapping[str, Facts], configuration: Configuration) -> set[bytes]:
+def echoes(facts: Mapping[str, Facts], configuration: Configuration) -> Echoes:
     """Names under which modules hand on torch.ops, a namespace, an op or torch_npu."""
     tree = Tree(references.everything(facts))
     targets = {
@@ -65,9 +66,10 @@ def echoes(facts: Mapping[str, Facts], configuration: Configuration) -> set[byte
         for one in facts.values()
         for paths in one.exports.names.values()
         for path in paths
-        if path == "torch.ops" or path.startswith(("torch.ops.", "torch_npu"))
+        if path in ("torch.ops", "torch._ops", _DOOR) or path.startswith(("torch.ops.", f"{_DOOR}.", "torch_npu"))
     }
-    return words(tree, targets)
+    seen = (path for one in facts.values() for reference in one.references for path in reference.paths)
+    return asking.echoes(tree, targets, {"ops", "torch_npu"}, seen)
 
 
 def judge(facts: Mapping[str, Facts], configuration: Configuration) -> Iterator[Finding]:
@@ -75,12 +77,13 @@ def judge(facts: Mapping[str, Facts], configuration: Configuration) -> Iterator[
     tree = Tree(references.everything(facts))
     for path, one in facts.items():
         inside = path.removeprefix(configuration.prefix)
-        if any(under(inside, folder) for folder in configuration.kernels):
+        if any(within(inside, normal(folder)) for folder in configuration.kernels):
             continue
-        for reference in one.references:
-            names = {name for given in reference.paths for name in tree.all(given)}
-            op = next((name for name in sorted(names) if _is_op(name)), None)
-            if op is not None:
+        ops = [(op, reference) for reference in one.references if (op := _op(reference, tree)) is not None]
+        used = {op for op, reference in ops if reference.kind != "import"}
+        for op, reference in ops:
+            # An import counts where the file does not use what it imports.
+            if reference.kind != "import" or op not in used:
                 at = reference.place
                 yield Finding(
                     path,
@@ -98,7 +101,14 @@ def judge(facts: Mapping[str, Facts], configuration: Configuration) -> Iterator[
 
 
 def _may_be(path: str) -> bool:
-    return path.startswith(("torch.ops.", "torch_npu.")) or not foreign(path)
+    return path.startswith(("torch.ops.", f"{_DOOR}.", "torch_npu.")) or not foreign(path)
+
+
+def _op(reference: Reference, tree: Tree) -> str | None:
+    """The op that a reference is of."""
+    names = {name for given in reference.paths for name in tree.all(given)}
+    shown = sorted("torch.ops." + name.removeprefix(f"{_DOOR}.") if name.startswith(_DOOR) else name for name in names)
+    return next((name for name in shown if _is_op(name)), None)
 
 
 def _is_op(path: str) -> bool:
@@ -148,6 +158,21 @@ CASES: tuple[Case, ...] = (
             torch_npu.npu.synchronize()
             return npu_rotary_mul(torch_npu.npu_swiglu(x))
     """, "CB132 torch_npu._npu_reshape_and_cache", "CB132 torch_npu.npu_rotary_mul", "CB132 torch_npu.npu_swiglu"),
+    case("a namespace that an attribute holds, computed names, an import that nothing uses", """
+        from torch_npu import npu_swiglu
+        class Norm:
+            def __init__(self):
+                self.ns = torch.ops.sgl_kernel
+            def forward(self, x, name):
+                return self.ns.rmsnorm(x), getattr(torch.ops, name).one(x)
+    """, "CB132 torch_npu.npu_swiglu", "CB132 torch.ops.sgl_kernel.rmsnorm", "CB132 torch.ops.*.one"),
+    case("an op or another function under one name counts where it is named", """
+        from kernels import norm
+        if fast:
+            norm = torch.ops.sgl_kernel.rmsnorm
+        def f(x):
+            return norm(x)
+    """, "CB132 torch.ops.sgl_kernel.rmsnorm"),
     case("PyTorch's own namespaces", """
         def f(x):
             torch.ops.aten.add(x, x)

@@ -79,6 +79,42 @@ CASES: tuple[Case, ...] = (
             def __init__(self, cfg):
                 self.size = cfg.tp_size
     """}),
+    case("method of a class in another module, that its parent has", """
+        from engine.child import Child
+        def f():
+            Child().go(get_server_args())
+    """, "CB104 record->Base.go(tp_size)", files={"engine/child.py": """
+        from engine.base import Base
+        class Child(Base):
+            pass
+    """, "engine/base.py": """
+        class Base:
+            def go(self, cfg):
+                return cfg.tp_size
+    """}),
+    case("starred parameters, handed on", """
+        class Base:
+            def __init__(self, cfg, size=None):
+                self.size = size or cfg.tp_size
+        class Child(Base):
+            def __init__(self, *args, **kwargs):
+                super().__init__(*args, **kwargs)
+        def f():
+            return Child(get_server_args(), size=1)
+    """, "CB104 record->Child(tp_size)"),
+    case("target of a process", """
+        import multiprocessing
+        def work(cfg, rank):
+            return cfg.tp_size
+        def f():
+            multiprocessing.Process(target=work, args=(get_server_args(), 0)).start()
+    """, "CB104 record->work(tp_size)"),
+    case("submitted to a pool", """
+        def work(cfg):
+            return cfg.tp_size
+        def f(pool):
+            pool.submit(work, get_server_args())
+    """, "CB104 record->work(tp_size)"),
     case("a holder is handed on", """
         def helper(cfg):
             return cfg.tp_size

@@ -5,9 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from confbag.ratchets.faults import usage
+from confbag.ratchets.paths import named
+
+_NO_GIT = "git is not installed"
+_STOPPED = "`git cat-file` stopped before it gave every object; `git fsck` says what is damaged"
 
 
 def environment() -> dict[str, str]:
@@ -29,7 +35,7 @@ class Git:
                 ["git", *words], cwd=self.folder, env=environment(), stdin=subprocess.DEVNULL, capture_output=True
             )
         except FileNotFoundError:
-            return 127, b"", "git is not installed"
+            return 127, b"", _NO_GIT
         return ran.returncode, ran.stdout, ran.stderr.decode("utf-8", "replace").strip()
 
     def run(self, *words: str) -> bytes:
@@ -39,20 +45,28 @@ class Git:
             raise usage(f"`git {words[0]}` failed: {said or f'exit status {status}'}")
         return out
 
-    def commit(self, ref: str) -> str:
+    def commit(self, ref: str, option: str = "--against") -> str:
         """The commit that a name stands for; UsageError where it cannot be reached."""
         if not (self.folder / ".git").exists():
-            raise usage(f"{self.folder} is no git repository, so there is no {ref!r} to compare with", "--against")
+            raise usage(f"{self.folder} is no git repository, so there is no {ref!r} to compare with", option)
         status, out, said = self.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         if status == 0:
             return out.decode().strip()
         if status == 127:
-            raise usage(said, "--against")
-        raise usage(f"{ref!r} cannot be reached; {self._how_to_reach(ref)}", "--against")
+            raise usage(said, option)
+        if said:
+            # It was told to be quiet about names that are not there: this is about the repository.
+            raise usage(f"`git rev-parse` failed: {said}", option)
+        if self.try_run("rev-parse", "--verify", "--quiet", "HEAD")[0]:
+            raise usage(f"this repository has no commit yet, so there is no {ref!r} to compare with", option)
+        raise usage(f"{ref!r} cannot be reached; {self._how_to_reach(ref)}", option)
+
+    def shallow(self) -> bool:
+        """Whether history ends early here."""
+        return self.try_run("rev-parse", "--is-shallow-repository")[1].strip() == b"true"
 
     def _how_to_reach(self, ref: str) -> str:
-        _, out, _ = self.try_run("rev-parse", "--is-shallow-repository")
-        if out.strip() == b"true":
+        if self.shallow():
             return (
                 "this clone is shallow: fetch the history with `git fetch --unshallow` "
                 "(in a GitHub workflow: actions/checkout with fetch-depth: 0)"
@@ -67,7 +81,7 @@ class Git:
             head, _, path = record.partition(b"\t")
             words = head.split()
             if len(words) == 3 and words[1] == b"blob" and words[0] in (b"100644", b"100755"):
-                found[os.fsdecode(path)] = words[2].decode()
+                found[named(path)] = words[2].decode()
         return found
 
 
@@ -75,42 +89,58 @@ class Blobs:
     """Contents by name, from one `git cat-file --batch`: no worktree, no index."""
 
     def __init__(self, git: Git) -> None:
-        self._process = subprocess.Popen(
-            ["git", "cat-file", "--batch"],
-            cwd=git.folder,
-            env=environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        try:
+            self._process = subprocess.Popen(
+                ["git", "cat-file", "--batch"],
+                cwd=git.folder,
+                env=environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except FileNotFoundError as error:
+            raise usage(_NO_GIT) from error
 
     def __enter__(self) -> Blobs:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                stream.close()
+        # Everything asked for was flushed: a git that is gone has nothing more to be told.
+        with suppress(BrokenPipeError):
+            self._stdin.close()
+        self._stdout.close()
         self._process.wait()
 
     def get(self, name: str) -> bytes | None:
         """One object's content (`BLOB`, or `COMMIT:PATH`); None where there is none."""
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None, "a pipe"
-        assert stdout is not None, "a pipe"
         if "\n" in name:
             return None
-        stdin.write(os.fsencode(name) + b"\n")
-        stdin.flush()
-        head = stdout.readline().split()
+        try:
+            self._stdin.write(name.encode("utf-8", "surrogateescape") + b"\n")
+            self._stdin.flush()
+        except BrokenPipeError as error:
+            raise usage(_STOPPED) from error
+        head = self._stdout.readline().split()
+        if not head:
+            raise usage(_STOPPED)
         if len(head) < 3 or head[-1] in (b"missing", b"ambiguous"):
             return None
         size = int(head[-1])
-        content = stdout.read(size)
-        stdout.read(1)
+        content = self._stdout.read(size)
+        self._stdout.read(1)
         if len(content) != size:
-            raise usage("`git cat-file` stopped in the middle of an object; `git fsck` says what is damaged")
+            raise usage(_STOPPED)
         return content
+
+    @property
+    def _stdin(self) -> IO[bytes]:
+        assert self._process.stdin is not None, "a pipe"
+        return self._process.stdin
+
+    @property
+    def _stdout(self) -> IO[bytes]:
+        assert self._process.stdout is not None, "a pipe"
+        return self._process.stdout
 
 
 def commits(git: Git, *paths: str, since: str | None = None) -> Iterator[Mapping[str, str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from confbag.ratchets.configuration import Configuration
 
 
@@ -26,3 +28,23 @@ def module_of(path: str, configuration: Configuration) -> tuple[str, bool] | Non
     if name.endswith(".__init__"):
         return name.removesuffix(".__init__"), True
     return name, False
+
+
+def paths_of(files: Iterable[str], configuration: Configuration) -> dict[str, str]:
+    """The files by the modules that they are."""
+    found: dict[str, str] = {}
+    for path in files:
+        named = module_of(path, configuration)
+        if named is not None:
+            found.setdefault(named[0], path)
+    return found
+
+
+def absolute(package: str, name: str, level: int) -> str:
+    """The module that `name` is from a package, `level` dots before it; without dots it is the module itself."""
+    if not level:
+        return name
+    parts = package.split(".") if package else []
+    if level > 1:
+        parts = parts[: max(0, len(parts) - (level - 1))]
+    return ".".join([*parts, *([name] if name else [])])

@@ -56,7 +56,7 @@ def main() -> None:
 
     gc.disable()
     sys.setrecursionlimit(12_000)
-    from confbag.ratchets.source.lowering import lower
+    from confbag.ratchets.source.lowering.module import lower
 
     made = lower(sys.stdin.buffer.read())
     sys.stdout.buffer.write(pickle.dumps(made, pickle.HIGHEST_PROTOCOL))

@@ -9,19 +9,17 @@ import ast
 import codecs
 import gc
 import io
-import re
 import sys
 import tokenize
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 from confbag.ratchets.finding import Unanalysed
 
 MAX_DEPTH = 1000
-
-_NEWLINE = re.compile(rb"\r\n|\r|\n")
 
 
 @dataclass(eq=False)
@@ -54,7 +52,9 @@ class Module:
     @cached_property
     def starts(self) -> list[int]:
         """The offset in `utf8` of each line."""
-        return [0, *(match.end() for match in _NEWLINE.finditer(self.utf8))]
+        found = list(accumulate(map(len, self.utf8.splitlines(keepends=True)), initial=0))
+        # Behind a last line without an end none starts.
+        return found if self.utf8.endswith((b"\n", b"\r")) or not self.utf8 else found[:-1]
 
     def line(self, number: int) -> bytes:
         """One line (1-based) of `utf8`, with its end."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from confbag.ratchets.configuration import Configuration
 
-_STAR = re.compile(rb"\bimport[ \t\\\r\n\x0c]*\*")
+_STAR = re.compile(rb"import[ \t\\\r\n\x0c]*\*")
 _BY_NAME = {"CB102", "CB103", "CB104", "CB111"}
 
 

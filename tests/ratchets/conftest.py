@@ -67,6 +67,11 @@ class Engine:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """What processes here are started with."""
+        return git_environment()
+
     def write(self, path: str, text: str | bytes) -> Path:
         """Write one file; a module under engine/ that calls the accessor imports it."""
         file = self.folder / path

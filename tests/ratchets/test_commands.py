@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Engine
 
 READ = "def f():\n    return get_server_args().tp_size\n"
@@ -30,6 +32,7 @@ ACCEPT = ("--reason", "it moves in March", "--owner", "@team", "--until", SOON)
     [
         [], ["chek"], ["--nope"], ["check", "--nope"], ["check", "--format", "xml"], ["check", "--jobs", "0"],
         ["check", "--form", "json"], ["check", "gone.py"], ["check", "--no-raise"], ["check", "--against", "nowhere"],
+        ["check", "--against", ""], ["check", "--against", "", "--no-raise"], ["check", "--jobs", "many"],
         ["accept"], ["accept", "CB101", "engine/a.py"], ["explain", "CB999"], ["blame"],
         ["trend", "--since", "nowhere"],
         ["accept", "CB999", "engine/a.py", *ACCEPT], ["accept", "CB101", "engine/gone.py", *ACCEPT],
@@ -63,6 +66,25 @@ def test_the_command_starts_it_and_imports_nothing_heavy(engine: Engine) -> None
         )
         assert (ran.returncode, ran.stderr.strip()) == (0, ""), argv
         assert ran.stdout
+
+
+def test_files_of_ours_are_named_from_the_top_of_the_repository(engine: Engine) -> None:
+    """Wherever the configuration stands, and wherever the command runs: an annotation leads to the file."""
+    (engine.folder / "ratchets.toml").unlink()
+    text = 'roots = ["."]\n[[record]]\nname = "args"\nholders = ["server_args"]\n'
+    engine.write("engine/sub/ratchets.toml", text)
+    engine.write("engine/sub/deep/a.py", "")
+    engine.write("engine/sub/.ratchets/CB102.tsv", "engine/sub/b.py\tf\trecord.x\nengine/sub/a.py\tf\trecord.x\n")
+    out = engine.run("check", "--format", "github", within="engine/sub/deep").out
+    assert out.count("file=engine/sub/.ratchets/CB102.tsv,line=") == 3
+    assert "  engine/sub/.ratchets/CB102.tsv:2: not sorted" in engine.run("check", within="engine/sub").out
+    assert "  engine/sub/.ratchets/CB102.tsv: engine/sub/a.py\tf" in engine.run("list", within="engine/sub").out
+    engine.write("engine/sub/.ratchets/exceptions.toml", "[[exception]]\n")
+    engine.write("engine/sub/ratchets.toml", text + "colour = 1\n")
+    places = {line.split(": ")[0] for line in engine.run("check", within="engine/sub/deep").err.splitlines()}
+    assert places == {"engine/sub/ratchets.toml:5:1", "engine/sub/.ratchets/exceptions.toml:1:1"}
+    engine.write("engine/sub/ratchets.toml", "x = [\n")
+    assert engine.run("check", within="engine/sub/deep").err.startswith("engine/sub/ratchets.toml:")
 
 
 def test_a_mistake_in_the_configuration_is_all_that_is_said(engine: Engine) -> None:
@@ -157,6 +179,98 @@ def test_given_files_folders_and_what_is_neither(engine: Engine) -> None:
         "engine/a.py",
         "engine/sub/b.py",
     ]
+
+
+ACROSS = """
+[CB121]
+
+[CB131]
+predicates = ["engine.utils.is_npu"]
+
+[CB141]
+callees = ["engine.utils.configured"]
+
+[[CB141.site]]
+callee = "engine.utils.configured"
+path = "engine/server_args.py"
+qualname = "nobody"
+reason = "it calls no more"
+
+[CB142.names]
+"engine.utils.old" = "new()"
+"""
+LINKED = {
+    "engine/utils.py": """\
+def is_npu():
+    return False
+
+
+def configured():
+    return 1
+
+
+def old():
+    return 2
+
+
+class Box:
+    count = 0
+""",
+    "engine/flags.py": """\
+from engine.utils import configured as size, is_npu, old as older
+
+on_device = is_npu()
+""",
+    "engine/helper.py": """\
+def current():
+    return get_server_args()
+""",
+    "engine/a.py": """\
+from engine.flags import older, on_device, size
+from engine.helper import current
+from engine.utils import Box
+
+if on_device:
+    from engine.x import rms
+else:
+    from engine.y import rms
+
+
+def f():
+    Box.count = older() + size()
+    return current().tp_size
+""",
+}
+
+
+def test_a_partial_run_finds_what_the_whole_run_finds_in_its_files(engine: Engine) -> None:
+    """Of every rule that follows names from file to file, with the facts that the whole run kept."""
+    engine.write("ratchets.toml", engine.read("ratchets.toml").replace("enable = ", "extend-enable = ") + ACROSS)
+    for path, text in LINKED.items():
+        engine.write(path, text)
+    whole = [found for found in engine.check()["findings"] if found["path"] == "engine/a.py"]
+    assert {found["code"] for found in whole} == {"CB101", "CB121", "CB131", "CB141", "CB142"}
+    part = engine.check("engine/a.py")
+    assert part["findings"] == whole
+    assert part["summary"]["notes"] == []
+    assert engine.check("engine/runtime_context.py")["findings"] == []
+
+
+def test_without_facts_of_a_whole_run_nothing_is_called_stale_that_is_not(engine: Engine) -> None:
+    for path in ("engine/helper.py", "engine/a.py"):
+        engine.write(path, LINKED[path])
+    engine.baseline(LINE)
+    assert engine.check("engine/a.py")["stale"] == []
+    engine.write("engine/a.py", "def f():\n    return get_server_args\n")
+    for cache in ((), ("--no-cache",)):
+        report = engine.check("engine/a.py", *cache)
+        assert [each["qualname"] for each in report["stale"]] == ["f"]
+
+
+def test_without_facts_of_a_whole_run_nothing_is_called_new_that_is_not(engine: Engine) -> None:
+    engine.write("engine/request.py", "class Request:\n    def __init__(self):\n        self.server_args = {}\n")
+    engine.write("engine/a.py", "def f(req):\n    return req.server_args.items()\n")
+    assert engine.check("engine/a.py")["findings"] == []
 
 
 def test_what_is_excluded_is_not_judged_even_when_it_is_given(engine: Engine) -> None:
@@ -259,6 +373,23 @@ def test_tighten_refuses_when_a_root_is_missing_or_a_file_cannot_be_analysed(eng
     assert engine.entries() == [LINE]
 
 
+def test_tighten_takes_the_entries_of_the_files_that_are_given(engine: Engine) -> None:
+    """Another file decides all the same: an entry stands for what only that file tells, or looks stale without it."""
+    engine.write("engine/helper.py", "def current():\n    return get_server_args()\n")
+    engine.write("engine/a.py", "from engine.helper import current\n\n\ndef f():\n    return current().tp_size\n")
+    engine.baseline(LINE, "engine/b.py\tf\trecord.tp_size", "engine/b.py\tg\trecord.tp_size")
+    assert engine.run("tighten", "engine/a.py").out == "0 entries tightened, 0 moved, in 0 files\n"
+    assert engine.run("tighten", "b.py", within="engine").out == "2 entries tightened, 0 moved, in 1 file\n"
+    assert engine.entries() == [LINE]
+    ran = engine.run("tighten", "engine/nowhere.py")
+    assert (ran.status, ran.out) == (8, "")
+    assert "engine/nowhere.py: no such file or folder" in ran.err
+    engine.write("engine/broken.py", "x = = 1  # get_server_args server_args\n")
+    engine.write("engine/a.py", "")
+    assert engine.run("tighten", "engine/a.py").status == 4
+    assert engine.entries() == [LINE]
+
+
 def test_tidy_repairs_what_check_refuses(engine: Engine) -> None:
     engine.write("engine/a.py", READ)
     engine.baseline("<<<<<<< ours", LINE, "=======", "engine/a.py\ta\trecord.x", ">>>>>>> theirs", "rubbish")
@@ -297,6 +428,34 @@ def test_accept_is_the_way_up_and_pins_the_number(engine: Engine) -> None:
     assert "over max" in ran.out
 
 
+def test_accept_leaves_what_the_baseline_holds_to_the_baseline(engine: Engine) -> None:
+    """One more of a key that stands there: the exception is of that one, and the check is green after it."""
+    engine.write("engine/a.py", READ.replace("tp_size", "tp_size + get_server_args().tp_size"))
+    engine.baseline(LINE)
+    assert engine.run("check").status == 1
+    assert engine.run("accept", "CB101", "engine/a.py::f", *ACCEPT).status == 0
+    assert "max = 1\n" in engine.read(".ratchets/exceptions.toml")
+    report = engine.check()
+    assert [found["state"] for found in report["findings"]] == ["baselined", "excepted"]
+    assert report["summary"]["status"] == 0
+    engine.write("engine/a.py", READ.replace("tp_size", "tp_size + get_server_args().tp_size" * 3))
+    assert "over max" in engine.check()["summary"]["exceptions"][0]
+    assert engine.run("accept", "CB101", "engine/a.py::f", *ACCEPT).status == 0
+    assert engine.check()["summary"]["status"] == 0
+
+
+def test_accept_counts_what_the_new_entry_gets_and_no_narrower_one(engine: Engine) -> None:
+    engine.write("engine/a.py", READ)
+    assert engine.run("accept", "CB101", "engine/a.py::f", *ACCEPT).status == 0
+    engine.write("engine/b.py", READ)
+    assert engine.run("accept", "CB101", "engine/", *ACCEPT, "--issue", "https://example.invalid/1").status == 0
+    engine.write("engine/c.py", READ)
+    assert engine.run("accept", "CB101", "engine/", *ACCEPT).status == 0
+    text = engine.read(".ratchets/exceptions.toml")
+    assert (text.count("max = 1\n"), text.count("max = 2\n"), text.count("issue = ")) == (1, 1, 1)
+    assert engine.check()["summary"]["status"] == 0
+
+
 def test_accepting_anew_replaces_the_entry(engine: Engine) -> None:
     engine.write("engine/a.py", READ)
     for _ in range(2):
@@ -306,7 +465,14 @@ def test_accepting_anew_replaces_the_entry(engine: Engine) -> None:
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--reason", " "), ("--owner", ""), ("--until", "soon"), ("--until", "2001-01-01"), ("--until", "2999-01-01")],
+    [
+        ("--reason", " "),
+        ("--owner", ""),
+        ("--until", "soon"),
+        ("--until", "20990101"),
+        ("--until", "2001-01-01"),
+        ("--until", "2999-01-01"),
+    ],
 )
 def test_accept_refuses_what_against_would_refuse(engine: Engine, option: str, value: str) -> None:
     engine.write("engine/a.py", READ)
@@ -358,6 +524,43 @@ def test_list_shows_the_live_places_of_every_entry(engine: Engine) -> None:
     ]
 
 
+def test_list_says_what_it_cannot_know(engine: Engine) -> None:
+    engine.write("engine/a.py", "x = = 1  # get_server_args server_args\n")
+    engine.baseline(LINE, "engine/b.py\tf\trecord.x")
+    ran = engine.run("list")
+    assert ran.status == 4
+    assert re.findall(r"^    (.*?)[:;]", ran.out, re.MULTILINE) == ["not known", "1 not there any more"]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "owner"),
+    [
+        ("* @all", "a/b.py", "@all"),
+        ("* @all\n*.py @py", "a/b.py", "@py"),
+        ("*.py @py\n* @all", "a/b.py", "@all"),
+        ("/a.py @top", "b/a.py", ""),
+        ("a.py @any", "b/a.py", "@any"),
+        ("docs/ @any", "x/docs/y/a.py", "@any"),
+        ("/docs/ @top", "x/docs/a.py", ""),
+        ("docs @any", "docs.py", ""),
+        ("docs/* @flat", "docs/a.py", "@flat"),
+        ("docs/* @flat", "docs/more/a.py", ""),
+        ("docs/** @deep", "docs/more/a.py", "@deep"),
+        ("**/ops @ops", "a/b/ops/c.py", "@ops"),
+        ("engine/*/ops/ @ops", "engine/x/ops/c/d.py", "@ops"),
+        ("engine/*/ops/ @ops", "engine/x/y/ops/c.py", ""),
+        ("* @all\n/engine/free/", "engine/free/a.py", ""),
+        ("# * @all\n\n  \n/a.py @a a@b.example  # why", "a.py", "@a a@b.example"),
+        ("with\\ space/ @s", "with space/a.py", "@s"),
+    ],
+)
+def test_codeowners_are_read_as_their_host_reads_them(tmp_path: Path, text: str, path: str, owner: str) -> None:
+    from confbag.ratchets.commands.codeowners import owners_of
+
+    (tmp_path / "CODEOWNERS").write_text(text + "\n")
+    assert owners_of(tmp_path)(path) == owner
+
+
 @pytest.fixture
 def burnt(engine: Engine) -> Engine:
     """An engine whose baseline went from three findings to one in three commits."""
@@ -386,6 +589,17 @@ def test_trend_is_a_table_of_the_commits_that_changed_a_baseline(burnt: Engine) 
     assert [line.split()[2] for line in since] == ["TOTAL", "2", "1"]
 
 
+def test_history_that_ends_early_is_said(burnt: Engine, new_engine: Callable[[str], Engine]) -> None:
+    clone = new_engine("clone")
+    clone.git("clone", "-q", "--depth", "1", burnt.folder.as_uri(), ".")
+    for argv in (["trend"], ["blame", LINE]):
+        ran = clone.run(*argv)
+        assert ran.status == 0
+        assert ran.err.startswith("this clone is shallow")
+    assert burnt.run("trend").err == ""
+    assert burnt.run("trend", "--since", "nowhere").err.startswith("--since: 'nowhere' cannot be reached")
+
+
 def test_trend_draws_a_chart_that_is_xml(burnt: Engine) -> None:
     burnt.baseline("engine/a.py\tf\trecord.x\tx40", code="CB111")
     burnt.commit("one more <rule> & its baseline")
@@ -412,86 +626,16 @@ def test_explain_prints_a_rule_by_code_or_name(engine: Engine) -> None:
         assert words in ran.out
 
 
+def test_explain_names_the_rule_that_was_meant(engine: Engine) -> None:
+    assert "did you mean `record-read`?" in engine.run("explain", "record-reed").err
+    assert "did you mean `CB1" in engine.run("explain", "CB10l").err
+
+
 def test_explain_lists_every_rule_and_prints_the_page(engine: Engine) -> None:
     codes = [line.split()[0] for line in engine.run("explain").out.splitlines()]
     assert codes == sorted(codes)
     page = engine.run("explain", "--page").out
     assert all(f"\n## {code} " in page for code in codes)
-
-
-# init
-
-
-@pytest.fixture
-def bare(engine: Engine) -> Engine:
-    """An engine with findings, and without ratchets."""
-    (engine.folder / "ratchets.toml").unlink()
-    engine.write("engine/a.py", READ)
-    return engine
-
-
-def test_init_is_adoption_in_one_command(bare: Engine) -> None:
-    ran = bare.run("init", "--yes")
-    assert (ran.status, ran.err) == (0, "")
-    assert 'accessors = ["engine.runtime_context.get_server_args"]' in bare.read("ratchets.toml")
-    assert 'types = ["engine.server_args.ServerArgs"]' in bare.read("ratchets.toml")
-    assert LINE in bare.entries()
-    assert bare.run("check").status == 0
-    attributes = bare.git("check-attr", "merge", "text", "eol", "--", ".ratchets/CB101.tsv")
-    assert re.findall(r": (\S+): (\S+)$", attributes, re.MULTILINE) == [
-        ("merge", "union"),
-        ("text", "set"),
-        ("eol", "lf"),
-    ]
-    assert "fetch-depth: 0" in bare.read(".github/workflows/ratchets.yml")
-    assert "CODEOWNERS" in ran.out
-    bare.write("engine/b.py", READ)
-    assert bare.run("check").status == 1
-
-
-def test_init_adds_to_pyproject_and_keeps_what_is_there(bare: Engine) -> None:
-    before = '[project]\nname = "engine"'
-    bare.write("pyproject.toml", before)
-    bare.write(".github/workflows/ratchets.yml", "ours\n")
-    assert bare.run("init", "--yes").status == 0
-    assert bare.read("pyproject.toml").startswith(before + "\n\n[tool.confbag.ratchets]\n")
-    assert bare.read(".github/workflows/ratchets.yml") == "ours\n"
-    assert bare.run("check").status == 0
-
-
-def test_init_takes_what_it_is_told(bare: Engine) -> None:
-    argv = [
-        "--accessor",
-        "engine.runtime_context.get_server_args",
-        "--name",
-        "args",
-        "--holder",
-        "args",
-        "--root",
-        "engine",
-    ]
-    assert bare.run("init", "--yes", *argv, "--owner", "engine/runtime_context.py").status == 0
-    text = bare.read("ratchets.toml")
-    assert 'name = "args"' in text
-    assert 'holders = ["args"]' in text
-
-
-def test_init_refuses_a_second_time_and_writes_nothing_that_is_wrong(bare: Engine, engine: Engine) -> None:
-    bare.write("pyproject.toml", "[project]\n")
-    ran = bare.run("init", "--yes", "--accessor", "engine.nowhere.get")
-    assert ran.status == 8
-    assert "engine.nowhere.get is not there" in ran.err
-    assert bare.read("pyproject.toml") == "[project]\n"
-    assert bare.run("init", "--yes").status == 0
-    assert bare.run("init", "--yes").status == 8
-
-
-def test_init_asks_for_what_it_cannot_guess(new_engine: Callable[[str], Engine]) -> None:
-    empty = new_engine("empty")
-    empty.write("engine/a.py", "x = 1\n")
-    ran = empty.run("init", "--yes")
-    assert ran.status == 8
-    assert "--accessor" in ran.err
 
 
 # fix

@@ -148,7 +148,7 @@ callee = "a.b"
     assert places == {
         "ratchets.toml:1:20", "ratchets.toml:2:11", "ratchets.toml:3:29", "ratchets.toml:4:1", "ratchets.toml:5:1",
         "ratchets.toml:6:1", "ratchets.toml:7:1", "ratchets.toml:8:14", "ratchets.toml:8:49", "ratchets.toml:8:62",
-        "ratchets.toml:9:10", "ratchets.toml:10:12", "ratchets.toml:11:11", "none.toml", "ratchets.toml:13:1",
+        "ratchets.toml:9:10", "ratchets.toml:10:12", "ratchets.toml:11:11", "ratchets.toml:12:1", "ratchets.toml:13:1",
         "ratchets.toml:15:1", "ratchets.toml:16:1", "ratchets.toml:18:1", "ratchets.toml:21:1",
     }  # fmt: skip
     whole = "\n".join(said)
@@ -163,6 +163,22 @@ callee = "a.b"
         "a listed place needs path, qualname, reason",
     ):
         assert words in whole
+
+
+@pytest.mark.parametrize("key", ["accessors", "types", "holders", "owners"])
+def test_a_fault_of_one_in_a_list_stands_at_it_whatever_stands_before(
+    faults: Callable[..., list[str]], key: str
+) -> None:
+    """An element of another type or one that is there twice does not count, and still takes its place."""
+    said = faults(f"[[record]]\nname = 'b'\n{key} = [3, 'a b', 'a b', 'c d']\n")
+    for element in (0, 3, 10, 17):
+        assert any(fault.startswith(f"ratchets.toml:3:{len(key) + 5 + element}: ") for fault in said), said
+
+
+def test_a_table_that_takes_no_key_says_so(faults: Callable[..., list[str]]) -> None:
+    assert faults(RECORD + "[CB101]\nfields = 1\n") == [
+        "ratchets.toml:9:1: unknown key `fields`; nothing is set here; remove it"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -205,11 +221,12 @@ def test_a_folder_that_is_imported_under_another_name(tree: Path, loaded: Callab
 def test_faults_of_the_fields_table_have_its_places(tree: Path, faults: Callable[..., list[str]]) -> None:
     (tree / "fields.toml").write_text(
         'a = {read = "get(", import = "from x import y"}\nb = {read = "x", import = "x = 1"}\nc = {}\nd = 1\n'
-        'e = {read = "x", imports = "import x"}\n'
+        'e = {read = "x", imports = "import x"}\nf = {read = "g(", import = "x = 1"}\n'
     )
     said = faults(f'{RECORD}fields = "fields.toml"\n')
     assert {fault.split(": ")[0] for fault in said} == {
         "fields.toml:1:6", "fields.toml:2:18", "fields.toml:3:1", "fields.toml:4:1", "fields.toml:5:18",
+        "fields.toml:6:6", "fields.toml:6:19",
     }  # fmt: skip
 
 

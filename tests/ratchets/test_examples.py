@@ -33,6 +33,52 @@ SGLANG = {
         "def get_server_args() -> ServerArgs:\n"
         "    return _CONTEXT.server_args\n"
     ),
+    "sglang/launch_server.py": (
+        "def run_server(server_args):\n"
+        "    if server_args.grpc_mode and server_args.tokenizer_path is None:\n"
+        "        server_args.tokenizer_path = server_args.model_path\n"
+    ),
+    "sglang/benchmark/latency.py": (
+        "from sglang.srt.server_args import ServerArgs\n"
+        "def run(server_args: ServerArgs):\n"
+        "    return server_args.tp_size\n"
+    ),
+    "sglang/test/kit.py": "def launch(server_args):\n    return server_args.model_path\n",
+    # The diffusion runtime: a record of its own by the same name, and one of the other kind inside of it.
+    "sglang/multimodal_gen/runtime/server_args/__init__.py": (
+        "from sglang.multimodal_gen.runtime.server_args.server_args import ServerArgs, get_global_server_args\n"
+    ),
+    "sglang/multimodal_gen/runtime/server_args/server_args.py": (
+        "class ServerArgs:\n    num_gpus: int = 1\n_global_server_args = None\n"
+        "def get_global_server_args() -> ServerArgs:\n    return _global_server_args\n"
+    ),
+    "sglang/multimodal_gen/configs/pipeline.py": (
+        "class Pipeline:\n    def validate_server_args(self, server_args):\n        server_args.num_gpus = 1\n"
+    ),
+    "sglang/multimodal_gen/runtime/stage.py": (
+        "from sglang.multimodal_gen.runtime.server_args import ServerArgs, get_global_server_args\n"
+        "class Stage:\n"
+        "    def __init__(self):\n"
+        "        self.server_args = get_global_server_args()\n"
+        "    def parallel(self):\n"
+        "        return self.server_args.num_gpus > 1\n"
+        "    def forward(self, batch, server_args: ServerArgs):\n"
+        "        return server_args.num_gpus\n"
+        "class Encoder:\n"
+        "    def load(self):\n"
+        "        from sglang.srt.server_args import ServerArgs as SRTServerArgs\n"
+        "        self.server_args = SRTServerArgs(model_path='m')\n"
+        "    def size(self):\n"
+        "        return self.server_args.chunked_prefill_size\n"
+    ),
+    "sglang/multimodal_gen/test/test_stage.py": (
+        "from types import SimpleNamespace\n"
+        "def test_a_stand_in(server_args):\n"
+        "    assert server_args.num_gpus\n"
+        "def test_another():\n"
+        "    server_args = SimpleNamespace(num_gpus=1)\n"
+        "    server_args.num_gpus = 2\n"
+    ),
     "sglang/srt/arg_groups/hook.py": "def hook(server_args):\n    server_args.tp_size = 2\n",
     "sglang/srt/utils/__init__.py": "from sglang.srt.utils.common import *\n",
     "sglang/srt/utils/common.py": "def is_npu():\n    return False\ndef is_cuda():\n    return True\n",
@@ -85,6 +131,28 @@ VLLM = {
         "else:\n"
         "    from vllm.cuda import attend\n"
     ),
+    "vllm/v1/worker/worker.py": (
+        "from typing import TYPE_CHECKING\n"
+        "from vllm import envs\n"
+        "from vllm.config import get_current_vllm_config\n"
+        "if TYPE_CHECKING:\n"
+        "    from vllm.config import VllmConfig\n"
+        "class WorkerBase:\n"
+        "    def __init__(self, vllm_config: 'VllmConfig', rank: int):\n"
+        "        self.vllm_config = vllm_config\n"
+        "        self.cache_config = vllm_config.cache_config\n"
+    ),
+    "vllm/v1/worker/gpu_worker.py": (
+        "from vllm import envs\n"
+        "from vllm.v1.worker.worker import WorkerBase\n"
+        "class Worker(WorkerBase):\n"
+        "    def profile(self):\n"
+        "        if envs.VLLM_TORCH_PROFILER_DIR:\n"
+        "            self.vllm_config.cache_config.block_size = 16\n"
+        "        return self.vllm_config.scheduler_config.max_num_seqs\n"
+        "    def other(self):\n"
+        "        return self.cache_config.block_size, envs.environment_variables\n"
+    ),
 }
 
 
@@ -111,12 +179,33 @@ def found(engine: Engine) -> set[tuple[str, str, str, str]]:
 
 
 def test_sglang(excerpt: Callable[[str, dict[str, str]], Engine]) -> None:
-    assert found(excerpt("sglang", SGLANG)) == {
+    engine = excerpt("sglang", SGLANG)
+    assert found(engine) == {
         ("CB101", "scheduler.py", "Scheduler.published", "record.model_path"),
         ("CB102", "scheduler.py", "Scheduler.width", "record.tp_size"),
         ("CB111", "scheduler.py", "Scheduler.grow", "record.tp_size"),
+        ("CB102", "launch_server.py", "run_server", "record.grpc_mode"),
+        ("CB102", "launch_server.py", "run_server", "record.tokenizer_path"),
+        ("CB102", "launch_server.py", "run_server", "record.model_path"),
+        ("CB111", "launch_server.py", "run_server", "record.tokenizer_path"),
+        ("CB102", "latency.py", "run", "record.tp_size"),
+        ("CB102", "kit.py", "launch", "record.model_path"),
+        ("CB111", "pipeline.py", "Pipeline.validate_server_args", "record.num_gpus"),
+        ("CB101", "stage.py", "Stage.parallel", "record.num_gpus"),
+        ("CB102", "stage.py", "Stage.forward", "record.num_gpus"),
+        ("CB102", "stage.py", "Encoder.size", "record.chunked_prefill_size"),
         ("CB131", "activation.py", "<module>", "silu_and_mul"),
     }
+
+
+def test_sglangs_two_records_are_told_apart(excerpt: Callable[[str, dict[str, str]], Engine]) -> None:
+    messages = {each["qualname"]: each["message"] for each in excerpt("sglang", SGLANG).check()["findings"]}
+    assert "the published diffusion_server_args" in messages["Stage.parallel"]
+    assert "the diffusion_server_args" in messages["Stage.forward"]
+    assert "of the diffusion_server_args" in messages["Pipeline.validate_server_args"]
+    for qualname in ("Encoder.size", "Scheduler.width", "Scheduler.published", "run", "launch"):
+        assert "diffusion" not in messages[qualname]
+        assert "server_args" in messages[qualname]
 
 
 def test_sglangs_reads_are_fixed_with_its_own_getters(excerpt: Callable[[str, dict[str, str]], Engine]) -> None:
@@ -133,6 +222,10 @@ def test_vllm(excerpt: Callable[[str, dict[str, str]], Engine]) -> None:
         ("CB102", "attention.py", "Attention.__init__", "record.cache_config"),
         ("CB131", "attention.py", "<module>", "attend"),
         ("CB142", "attention.py", "Attention.__init__", "vllm.envs.VLLM_ATTENTION_BACKEND"),
+        ("CB102", "worker.py", "WorkerBase.__init__", "record.cache_config"),
+        ("CB111", "gpu_worker.py", "Worker.profile", "record.cache_config"),
+        ("CB102", "gpu_worker.py", "Worker.profile", "record.scheduler_config"),
+        ("CB142", "gpu_worker.py", "Worker.profile", "vllm.envs.VLLM_TORCH_PROFILER_DIR"),
     }
 
 

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confbag.ratchets.allowed.exceptions import Allowance, added, expired, lacks, parse, raised, tidied, write
+from confbag.ratchets.allowed.exceptions import Allowance, expired, lacks, parse, raised, write
+from confbag.ratchets.allowed.written import added, tidied
+from confbag.ratchets.faults import UsageError
 
 TODAY = datetime.date(2030, 1, 15)
 ENTRY = """\
@@ -105,7 +107,7 @@ def test_a_conflict_marker_is_named_and_tidy_keeps_both_sides() -> None:
     assert parsed(text)[1] == [
         "exceptions.toml:1: a conflict marker; `confbag ratchet tidy` keeps the entries of both sides"
     ]
-    assert tidied(text.encode()).decode() == ENTRY + other
+    assert tidied(text.encode(), "exceptions.toml").decode() == ENTRY + other
 
 
 def test_an_entry_that_is_there_twice_is_named_and_tidy_drops_it() -> None:
@@ -114,7 +116,7 @@ def test_an_entry_that_is_there_twice_is_named_and_tidy_drops_it() -> None:
     assert fault.startswith("exceptions.toml:10:1: ")
     assert "exceptions.toml:1:1" in fault
     assert "confbag ratchet tidy" in fault
-    assert parsed(tidied(text.encode()).decode()) == (parsed(ENTRY)[0], [])
+    assert parsed(tidied(text.encode(), "exceptions.toml").decode()) == (parsed(ENTRY)[0], [])
 
 
 def test_what_is_no_toml_is_named_with_its_line() -> None:
@@ -145,15 +147,59 @@ def test_what_is_written_is_read_back(reason: str, owner: str, until: datetime.d
 def test_an_entry_is_added_at_the_end_and_the_rest_stays() -> None:
     before = "# ours\n\n" + ENTRY + "\n# the last word\n"
     entry = Allowance("CB101", "engine/b.py", "r", "g", most=1)
-    after = added(before.encode(), entry).decode()
+    after = added(before.encode(), entry, "exceptions.toml").decode()
     assert after.startswith(before)
     assert [each.path for each in parsed(after)[0]] == ["engine/a.py", "engine/b.py"]
 
 
 def test_an_entry_of_the_same_target_is_replaced() -> None:
     entry = Allowance("CB101", "engine/a.py", "longer", "A.f", most=2, until=datetime.date(2030, 6, 1))
-    entries, _ = parsed(added(ENTRY.encode(), entry).decode())
+    entries, _ = parsed(added(ENTRY.encode(), entry, "exceptions.toml").decode())
     assert [(each.reason, each.most) for each in entries] == [("longer", 2)]
+
+
+OTHER = """\
+[[ exception ]]  # spaces are fine
+code = "CB102"
+path = "engine/b.py"
+qualname = "g"
+reason = \"\"\"of two lines:
+[[exception]]
+# no comment
+\"\"\"
+"""
+
+
+def test_an_entry_is_replaced_where_it_stands_and_the_words_of_its_neighbours_stay() -> None:
+    before = f"# the team's\n\n# about a\n{ENTRY}\n# about b\n{OTHER}\n# the last word\n"
+    entry = Allowance("CB101", "engine/a.py", "longer", "A.f", most=2)
+    after = added(before.encode(), entry, "exceptions.toml").decode()
+    assert after == before.replace(ENTRY, write(entry))
+    entry = Allowance("CB102", "engine/b.py", "longer", "g", most=2)
+    after = added(before.encode(), entry, "exceptions.toml").decode()
+    assert after == before.replace(OTHER, write(entry))
+    assert [each.reason for each in parsed(after)[0]] == [parsed(ENTRY)[0][0].reason, "longer"]
+
+
+def test_line_ends_of_a_file_stay() -> None:
+    before = ENTRY.replace("\n", "\r\n")
+    after = added(before.encode(), Allowance("CB101", "engine/b.py", "r", "g", most=1), "exceptions.toml").decode()
+    assert after.startswith(before)
+    assert after.count("\n") == after.count("\r\n")
+
+
+def test_what_cannot_be_added_is_said() -> None:
+    text = 'exception = [{code = "CB101", path = "a.py", symbol = "s", reason = "r"}]\n'
+    with pytest.raises(UsageError, match=r"exceptions\.toml:1:1: entries are written as tables"):
+        added(text.encode(), Allowance("CB101", "engine/b.py", "r", "g", most=1), "exceptions.toml")
+    with pytest.raises(UsageError, match="no entry can be added"):
+        added(b"", Allowance("CB101", "engine\\b.py", "r", "g", most=1), "exceptions.toml")
+
+
+def test_tidy_keeps_the_words_of_a_copy_that_it_drops() -> None:
+    text = f"# first\n{ENTRY}\n# first\n{ENTRY}\n# another thought\n{ENTRY}\n# first\n{ENTRY}"
+    after = tidied(text.encode(), "exceptions.toml").decode()
+    assert after == f"# another thought\n# first\n{ENTRY}"
 
 
 def test_expired() -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from conftest import Engine
 
 IMPORT = "from engine.runtime_context import get_server_args\n"
@@ -248,6 +250,17 @@ def test_32_inside_a_hook_with_an_index_of_its_own(engine: Engine) -> None:
     engine.commit("the bar")
     index = {"GIT_INDEX_FILE": ".git/next-index-1.lock", "GIT_DIR": ".git", "GIT_PREFIX": ""}
     assert engine.command("check", "--against", "HEAD", env=index).status == 0
+    program = f'"{sys.executable}" -m confbag ratchet check --against HEAD'
+    engine.write(".git/hooks/pre-commit", f"#!/bin/sh\necho index $GIT_INDEX_FILE\nexec {program}\n").chmod(0o755)
+    for text, status in ((READ + "x = 1\n", 0), (READ + READ.replace("f()", "g()"), 1)):
+        engine.write("engine/a.py", text)
+        ran = subprocess.run(
+            ["git", "commit", "-q", "-a", "-m", "in a hook"],
+            cwd=engine.folder, env=engine.environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert ran.returncode == status, ran.stderr
+        assert ".lock" in ran.stderr.splitlines()[0], "git made an index for this commit"
+    assert "record.tp in g" in ran.stderr
 
 
 def test_34_a_name_declared_before_its_import_is_followed(engine: Engine) -> None:
@@ -265,9 +278,129 @@ def test_35_what_cannot_be_parsed_is_not_green(engine: Engine) -> None:
     assert report["summary"]["status"] == 4
 
 
+def test_36_configuration_and_rules_are_read_once_whatever_the_number_of_files(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All 41 000 files stand in test_robust_tree.py; here it is counted."""
+    import confbag.ratchets.rules
+    from confbag.ratchets.analysis import engine as analysis
+    from confbag.ratchets.config import file as config_file
+
+    for number in range(300):
+        engine.write(f"engine/p{number}/__init__.py", "")
+    engine.write("engine/a.py", READ)
+    read: list[str] = []
+
+    def counted(name: str, function: Callable[..., object]) -> Callable[..., object]:
+        def called(*arguments: object, **named: object) -> object:
+            read.append(name)
+            return function(*arguments, **named)
+
+        return called
+
+    monkeypatch.setattr(config_file, "load", counted("configuration", config_file.load))
+    monkeypatch.setattr(analysis, "load", counted("rules", confbag.ratchets.rules.load))
+    assert engine.check("--jobs", "1")["summary"]["new"] == 1
+    assert sorted(read) == ["configuration", "rules"]
+
+
+def test_37_five_hundred_reads_of_one_file_are_fixed_in_one_pass(engine: Engine) -> None:
+    engine.write("fields.toml", 'tp = {read = "get_parallel().tp", import = "from confbag import get_parallel"}\n')
+    engine.write("ratchets.toml", engine.read("ratchets.toml") + 'fields = "fields.toml"\n')
+    reads = "".join(f"def f{number}(x):\n    return x + get_server_args().tp  # {number}\n" for number in range(500))
+    engine.write("engine/a.py", IMPORT + reads)
+    ran = engine.command("fix")
+    assert (ran.status, ran.err.splitlines()[0]) == (0, "500 reads replaced in 1 file")
+    fixed = engine.read("engine/a.py")
+    assert fixed == "from confbag import get_parallel\n" + reads.replace("get_server_args().tp", "get_parallel().tp")
+    assert engine.command("fix").err == "0 reads replaced in 0 files\n"
+    assert engine.read("engine/a.py") == fixed
+
+
+@pytest.mark.parametrize("source", ["+".join(["1"] * 10_000), "(" * 3000 + "1" + ")" * 3000])
+def test_39_what_kills_a_parser_is_said_of_that_file_only(engine: Engine, source: str) -> None:
+    engine.write("engine/a.py", READ)
+    engine.write("engine/b.py", f"x = get_server_args().tp\ny = {source}\n")
+    ran = engine.command("check", "--format", "json")
+    assert (ran.status, ran.err) == (5, "")
+    assert [(each["path"], each["reason"]) for each in ran.json["unanalysed"]] == [
+        ("engine/b.py", "nested deeper than 1000")
+    ]
+    assert [each["path"] for each in ran.json["findings"]] == ["engine/a.py"]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["+".join(["1"] * 400), " ".join(["'a'"] * 2000), "f'{x}' " * 2000, "+".join(["'a' 'b'"] * 400), ".b" * 400],
+)
+def test_40_long_chains_are_analysed(engine: Engine, expression: str) -> None:
+    text = f"x = a{expression}\n" if expression.startswith(".") else f"x = {expression}\n"
+    engine.write("engine/a.py", text + "y = get_server_args().tp\n")
+    report = engine.check()
+    assert (report["unanalysed"], [each["line"] for each in report["findings"]]) == ([], [3])
+
+
+def test_41_bytes_that_the_interpreter_takes_in_a_comment_are_taken(engine: Engine) -> None:
+    engine.write("engine/a.py", IMPORT.encode() + b"# \x80\nx = get_server_args().tp\n")
+    engine.write("engine/b.py", b"# \x80\n" + IMPORT.encode() + b"x = get_server_args().tp\n")
+    report = engine.check()
+    assert report["unanalysed"] == []
+    assert [(each["path"], each["line"], each["column"]) for each in report["findings"]] == [
+        ("engine/a.py", 3, 23),
+        ("engine/b.py", 3, 23),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("head", "place"),
+    [
+        ("match 1:\n    case (\n c()\n):\n        x = get_server_args().tp", (6, 31)),
+        ("match get_server_args():\n    case (\n C(\n  tp=1\n)):\n        pass", (5, 3)),
+        ("match (\n get_server_args()\n .tp\n):\n    case _ if (\n 1):\n        pass", (4, 3)),
+        ("match 1:\n    case [*_, {'a': -1 | 1j, **r}] if get_server_args(\n).tp:\n        pass", (4, 3)),
+    ],
+)
+def test_42_match_statements_have_positions(engine: Engine, head: str, place: tuple[int, int]) -> None:
+    engine.write("engine/a.py", f"{IMPORT}{head}\n")
+    report = engine.check()
+    assert report["unanalysed"] == []
+    assert [(each["symbol"], each["line"], each["column"]) for each in report["findings"]] == [("record.tp", *place)]
+
+
 def test_44_a_relative_import_is_resolved(engine: Engine) -> None:
     engine.write("engine/a.py", "from . import runtime_context as rc\nx = rc.get_server_args().tp\n")
     assert [each["qualname"] for each in engine.check()["findings"]] == ["<module>"]
+
+
+def test_45_twenty_thousand_assignments_to_one_name_in_one_function(engine: Engine) -> None:
+    lines = "".join(f"    x = {number}\n" for number in range(20_000))
+    text = f"def f():\n    x = get_server_args()\n    y = x.dp\n{lines}    z = x.real\n    x = get_server_args()\n"
+    engine.write("engine/a.py", text + "    return x.tp\n")
+    ran = engine.command("check", "--format", "json")  # ended where it takes two minutes
+    assert [(each["symbol"], each["line"]) for each in ran.json["findings"]] == [
+        ("record.dp", 4),
+        ("record.tp", 20_007),
+    ]
+
+
+def test_46_an_import_is_placed_before_its_first_use_and_not_where_it_would_go_round(engine: Engine) -> None:
+    engine.write("engine/bag.py", "def get_parallel(): ...\n")
+    engine.write("fields.toml", 'tp = {read = "get_parallel().tp", import = "from engine.bag import get_parallel"}\n')
+    engine.write("ratchets.toml", engine.read("ratchets.toml") + 'fields = "fields.toml"\n')
+    futures = "from __future__ import annotations\nfrom __future__ import division\n"
+    code = f'{IMPORT}x = 1\ny = get_server_args().tp\n"a late string"\nz = get_server_args().dp\n'
+    engine.write("engine/a.py", f'"""What it is for."""\n{futures}\n{code}')
+    assert engine.run("fix").status == 1
+    fixed = engine.read("engine/a.py")
+    assert fixed == f'"""What it is for."""\n{futures}\nfrom engine.bag import get_parallel\n' + code.replace(
+        "get_server_args().tp", "get_parallel().tp"
+    )
+    # The bag's module imports this one: at the top of it the name is not there yet.
+    engine.write("engine/bag.py", "from engine import a\n\n\ndef get_parallel(): ...\n")
+    engine.write("engine/a.py", code)
+    ran = engine.run("fix")
+    assert (ran.status, engine.read("engine/a.py")) == (1, code)
+    assert re.search(r"left: engine/a.py:3:23: .*engine\.bag.*import", ran.err), ran.err
 
 
 def test_47_the_version_needs_no_libcst(engine: Engine) -> None:
@@ -324,6 +457,30 @@ def test_56_blame_names_the_commit_that_moved_an_entry(engine: Engine) -> None:
     assert "1 -> 0  A. Person: tightens it" in out.splitlines()[1]
 
 
+def test_56_two_changes_green_alone_and_red_together_are_told_apart(engine: Engine) -> None:
+    reads = ["    a = get_server_args().tp\n", "    b = get_server_args().tp\n"]
+    other = "    pass\n" * 9
+    engine.write("engine/a.py", f"{IMPORT}def f():\n{reads[0]}{other}{reads[1]}")
+    engine.baseline(line() + "\tx2")
+    engine.commit("the bar")
+    engine.git("checkout", "-q", "-b", "left")
+    engine.write("engine/a.py", f"{IMPORT}def f():\n{other}{reads[1]}")
+    assert engine.run("tighten").status == 0
+    assert engine.run("check", "--against", "main").status == 0
+    engine.commit("takes one away")
+    engine.git("checkout", "-q", "-b", "right", "main")
+    engine.write("engine/a.py", f"{IMPORT}def f():\n{other}{reads[1]}    c = get_server_args().tp\n")
+    assert engine.run("check", "--against", "main").status == 0
+    engine.commit("moves one")
+    engine.git("merge", "-q", "left", "-m", "both")
+    ran = engine.run("check")
+    assert ran.status == 1
+    assert "(2 here, 1 allowed)" in ran.out
+    out = engine.run("blame", "engine/a.py::f").out.splitlines()
+    assert out[0] == f".ratchets/CB101.tsv: {line()}"
+    assert any("2 -> 1  A. Person:" in step for step in out)
+
+
 def test_55_and_57_every_key_has_its_own_bar_and_no_slack(engine: Engine) -> None:
     engine.write("engine/a.py", READ)
     engine.write("engine/b.py", READ)
@@ -331,6 +488,18 @@ def test_55_and_57_every_key_has_its_own_bar_and_no_slack(engine: Engine) -> Non
     report = engine.check()
     assert report["summary"]["status"] == 3
     assert [(each["allowed"], each["here"]) for each in report["stale"]] == [(5, 1)]
+
+
+def test_59_a_shape_that_cannot_be_followed_hides_nothing_behind_it(engine: Engine) -> None:
+    engine.write("ratchets.toml", engine.read("ratchets.toml").replace('"CB102"', '"CB102", "CB103"'))
+    engine.write(
+        "engine/a.py",
+        "FIELDS = load()\ndef f():\n    for f in FIELDS:\n        getattr(get_server_args(), f)\n"
+        "    for f in FIELDS: print(getattr(get_server_args(), f, 1))\n    return get_server_args().tp\n",
+    )
+    report = engine.check()
+    assert [(each["code"], each["line"]) for each in report["findings"]] == [("CB103", 5), ("CB103", 6), ("CB101", 7)]
+    assert report["unanalysed"] == []
 
 
 def test_61_a_link_to_the_folder_above_is_not_followed(engine: Engine) -> None:

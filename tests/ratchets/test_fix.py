@@ -85,7 +85,9 @@ def fixed(source, **options):
         ),
         (
             IMPORT + "x = (  # why\n    get_server_args(\n    )  # here\n    . tp_size\n)  # after\n",
-            "from confbag import get_parallel\n" + IMPORT + "x = (  # why\n    get_parallel().tp_size\n)  # after\n",
+            "from confbag import get_parallel\n"
+            + IMPORT
+            + "x = (  # why\n    get_parallel().tp_size  # here\n)  # after\n",
         ),
         (
             IMPORT
@@ -193,6 +195,15 @@ def test_an_import_that_another_module_takes_stays():
         IMPORT + "def f(get_parallel):\n    return get_server_args().tp_size\n",
         IMPORT + "from other import get_parallel\nx = get_server_args().tp_size\n",
         "import copy\n" + IMPORT + "x = copy.copy(get_server_args()).tp_size\n",
+        IMPORT + "def f(g):\n    d = {'a': get_server_args()}\n    g(d)\n    return d['a'].tp_size\n",
+        IMPORT + "def f(g):\n    xs = [get_server_args()]\n    g(xs)\n    return [x.tp_size for x in xs]\n",
+        IMPORT + "D = {'a': get_server_args()}\ndef h(o):\n    D['a'] = o\ndef f():\n    return D['a'].tp_size\n",
+        "from contextvars import ContextVar\n"
+        + IMPORT
+        + "V = ContextVar('v', default=get_server_args())\ndef f():\n    return V.get().tp_size\n",
+        "from dataclasses import dataclass\n"
+        + IMPORT
+        + "@dataclass\nclass H:\n    sa: object = get_server_args()\ndef f(o):\n    return H(o).sa.tp_size\n",
         IMPORT
         + "def f(xs):\n    sa = None\n    for x in xs:\n        print(sa.tp_size if sa else 0)\n"
         + "        sa = get_server_args()\n",

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from confbag.ratchets.allowed.baseline import Baseline
 from confbag.ratchets.allowed.exceptions import Allowance
 from confbag.ratchets.allowed.judge import Judged, Moved, Stale, Verdict
+from confbag.ratchets.codes import RULES, SUPPRESSION
 from confbag.ratchets.faults import Fault
 from confbag.ratchets.finding import Finding, Unanalysed
 from confbag.ratchets.report import FORMATS, renderer
@@ -96,6 +97,8 @@ def test_github_annotates_lines_and_escapes() -> None:
     assert "::error file=.ratchets/CB101.tsv,line=7,title=CB101 stale::" in "\n".join(lines)
     assert all(line.startswith(("::error", "::warning", "::notice")) for line in lines)
     assert "::error file=c.py,line=4,title=not analysed::syntax error: invalid" in lines
+    assert "::error file=x.py,line=1,col=1,title=refused::not at main" in lines
+    assert "::error file=exceptions.toml,line=1,title=exception::expired" in lines
 
 
 # The parts of SARIF 2.1.0 that we write, each as the standard has it.
@@ -149,6 +152,12 @@ def test_sarif_says_code_points_and_what_is_suppressed() -> None:
     assert place["region"] == {"startLine": 1, "startColumn": 5, "endLine": 1, "endColumn": 9}
     assert run["tool"]["driver"]["rules"][first["ruleIndex"]]["id"] == "CB101"
     assert run["invocations"][0]["executionSuccessful"] is False
+
+
+def test_sarif_describes_each_rule_that_is_named() -> None:
+    findings = [Judged(Finding("a.py", 1, 1, code, "x", "f", "m"), "new") for code in ("ACME1", SUPPRESSION, *RULES)]
+    rules = json.loads(renderer("sarif")(Verdict(findings=tuple(findings)), {}))["runs"][0]["tool"]["driver"]["rules"]
+    assert {rule["id"] for rule in rules if rule.get("help", {}).get("text")} == {SUPPRESSION, *RULES}
 
 
 def test_junit_counts_failures_and_errors() -> None:

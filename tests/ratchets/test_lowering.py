@@ -10,9 +10,9 @@ import pytest
 
 import confbag.ratchets
 from confbag.ratchets.codes import RECORD_RULES, RULES
-from confbag.ratchets.source.lowering import lower
+from confbag.ratchets.source.lowering.module import lower
 
-OURS = sorted(Path(confbag.ratchets.__file__).parent.glob("binder/*.py"))
+OURS = sorted(Path(confbag.ratchets.__file__).parent.glob("binder/**/*.py"))
 SHAPES = '''\
 """Every kind of node."""
 from __future__ import annotations

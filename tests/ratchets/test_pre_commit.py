@@ -98,3 +98,32 @@ def test_try_repo(engine: Engine, pre_commit: Path, tmp_path: Path) -> None:
     assert "engine/a.py:3:30: CB101" in said
     assert "libcst is here: True" in said
     assert "torch is here: False" in said
+
+
+def test_init_leaves_a_hook_that_works(engine: Engine, pre_commit: Path, tmp_path: Path) -> None:
+    """What `init` writes blocks a commit that brings a read, and no other."""
+    (engine.folder / "ratchets.toml").unlink()
+    engine.write("engine/old.py", READ)
+    assert engine.run("init", "--yes").status == 0
+    engine.commit("adopted")
+
+    def commit(path: str, text: str) -> tuple[int, str]:
+        engine.write(path, text)
+        engine.git("add", "-A")
+        # The confbag of the environment that commits.
+        commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PYTHON"))}
+        ran = subprocess.run(
+            [str(pre_commit), "run"],
+            cwd=engine.folder,
+            env={**kept, "PATH": commands, "PRE_COMMIT_HOME": str(tmp_path / "home"), "PRE_COMMIT_COLOR": "never"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return ran.returncode, ran.stdout + ran.stderr
+
+    assert commit("engine/old.py", READ + "\n# the same\n")[0] == 0
+    status, said = commit("engine/new.py", READ)
+    assert status == 1, said
+    assert "engine/new.py:3:30: CB101" in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -116,6 +117,25 @@ def test_many_names_and_branches(judge_files):
     assert judge_files({"engine/case.py": source}).symbols() == ["CB101 record.a"]
 
 
+def test_a_long_chain_of_functions_that_hand_a_record_on(judge_files):
+    count = 3000
+    chain = "".join(f"def f{number}(s):\n    return f{number + 1}(s)\n" for number in range(count))
+    source = f"{IMPORT}{chain}def f{count}(s):\n    return s.a\nf0(get_server_args())\n"
+    judged = judge_files({"engine/case.py": source}, codes=("CB101", "CB104"))
+    assert judged.symbols() == ["CB104 record->f0(a)"]
+
+
+def test_many_fetches_in_one_function(judge_files):
+    """Whether each is only a test of presence is asked of the whole function; once for all of them."""
+    count = 2000
+    lines = "".join(
+        f"    if a:\n        x{number} = get_server_args()\n    else:\n        x{number} = None\n"
+        for number in range(count)
+    )
+    source = f"{IMPORT}def f(a):\n{lines}    return x0.a\n"
+    assert judge_files({"engine/case.py": source}).symbols() == ["CB101 record.a"]
+
+
 def test_nested_loops_cost_no_power(judge_files):
     depth = 19
     lines = "".join("    " * (level + 1) + f"for i{level} in xs:\n" for level in range(depth))
@@ -125,9 +145,9 @@ def test_nested_loops_cost_no_power(judge_files):
 
 
 def test_a_large_generated_file(judge_files):
-    rows = "".join(f"ROW_{number} = [{number}, '{'text' * 120}']\n" for number in range(20_000))
+    rows = "".join(f"ROW_{number} = [{number}, '{'text' * 125}']\n" for number in range(20_000))
     source = f"{IMPORT}{rows}x = get_server_args().a\n"
-    assert len(source) > 8 * MAX_BYTES
+    assert len(source) > 10 * MAX_BYTES
     judged = judge_files({"engine/case.py": source})
     assert judged.symbols() == ["CB101 record.a"]
     assert not any(found.fixable for found in judged.analysis.findings)
@@ -153,6 +173,16 @@ def test_syntax_newer_than_ours(judge_files, lines):
     assert places(judged) == [(source.count("\n"), 23, "record.a")]
 
 
+@pytest.mark.parametrize("deep", ["(" * 3000 + "1" + ")" * 3000, "+".join(["1"] * 1500), "a" + ".b" * 1500])
+def test_deep_code_in_newer_syntax_ends_a_process_of_its_own(judge_files, deep):
+    """libcst's parser takes the process with it there; the tree would come from it where `ast` is too old."""
+    newest = "x = t'{a}'" if sys.version_info < (3, 14) else "x = = 1"
+    source = f"{IMPORT}{newest}\ny = get_server_args().a\nz = {deep}\n"
+    judged = judge_files({"engine/bad.py": source, "engine/good.py": IMPORT + READ})
+    assert [bad.path for bad in judged.analysis.unanalysed] == ["engine/bad.py"]
+    assert judged.symbols("engine/good.py") == ["CB101 record.tp_size"]
+
+
 def test_libcst_rescues_only_newer_syntax():
     assert newer.read(b"1 = x\n") is None
     assert newer.read(b"x = 1\n") is None
@@ -167,9 +197,8 @@ def test_an_unreadable_file(judge_files, monkeypatch):
     from confbag.ratchets.analysis import engine
     from confbag.ratchets.configuration import Configuration, RecordSpec
 
-    configuration = Configuration(
-        root=os.curdir, repository=os.curdir, records=(RecordSpec("r", ("engine.rc.get",)),), codes=("CB101",)
-    )  # type: ignore[arg-type]
+    spec = RecordSpec("r", ("engine.rc.get",))
+    configuration = Configuration(root=Path("/tree"), repository=Path("/tree"), records=(spec,), codes=("CB101",))
 
     def read(path):
         raise PermissionError(13, "Permission denied")
@@ -205,6 +234,25 @@ def test_a_worker_that_dies_takes_one_file_with_it():
     answers = dict(workers.each(list(range(8)), work, jobs=2, weight=lambda number: 1))
     assert isinstance(answers.pop(3), workers.Died)
     assert answers == {number: number * 2 for number in range(8) if number != 3}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")
+@pytest.mark.parametrize("what", ["fork", "pipe"])
+@pytest.mark.parametrize("had", [0, 1])
+def test_where_no_process_is_to_be_had_the_work_is_done_here(monkeypatch, what, had):
+    real, left = getattr(os, what), [had]
+
+    def refused():
+        if left[0]:
+            left[0] -= 1
+            return real()
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, what, refused)
+    before = len(os.listdir("/dev/fd")) if os.path.isdir("/dev/fd") else 0
+    answers = dict(workers.each(list(range(8)), lambda number: number * 2, jobs=2, weight=lambda number: 1))
+    assert answers == {number: number * 2 for number in range(8)}
+    assert not before or len(os.listdir("/dev/fd")) == before
 
 
 def test_match_positions(judge_files):

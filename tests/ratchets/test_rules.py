@@ -27,6 +27,17 @@ def test_case(judge_files, code, case):
         assert judged.analysis.unanalysed == ()
 
 
+@pytest.mark.parametrize(("code", "case"), [each for each in ALL if each.values[0] in RECORD_RULES])
+def test_a_rule_alone_finds_its_part_of_the_whole(judge_files, code, case):
+    files = {case.path: case.complete(), **case.files}
+    whole = judge_files(files, codes=RECORD_RULES, options=dict(case.options)).analysis.findings
+    for left_out in ("CB104", code):
+        codes = tuple(one for one in RECORD_RULES if one != left_out)
+        part = judge_files(files, codes=codes, options=dict(case.options)).analysis.findings
+        kept = [(one.code, one.path, one.line, one.column, one.symbol) for one in whole if one.code != left_out]
+        assert [(one.code, one.path, one.line, one.column, one.symbol) for one in part] == kept
+
+
 @pytest.mark.parametrize("code", RULES)
 def test_rule_says_what_it_is(code):
     rule = import_module(f"confbag.ratchets.rules.{RULES[code]}")

@@ -1,0 +1,122 @@
+"""The rounds of the record rules: a file is read again when another's answers change, until none does."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import count
+from typing import TYPE_CHECKING
+
+from confbag.ratchets.analysis.results import Task
+from confbag.ratchets.source import triage as triaging
+
+if TYPE_CHECKING:
+    from confbag.ratchets.binder.facts import ModuleFacts
+    from confbag.ratchets.binder.world import Known
+
+# A file is read once more for each answer that is new to it, along a chain of files once a link; one that is read so
+# often answers itself another thing each time.
+_OFTEN = 64
+
+
+class Rounds:
+    """Asks which files to read again. `modules` and `failed` change while the rounds go on."""
+
+    def __init__(
+        self,
+        files: Collection[str],
+        modules: Mapping[str, ModuleFacts],
+        others: Mapping[str, ModuleFacts],
+        failed: Collection[str],
+        read: Callable[[str], bytes | None],
+        words: frozenset[str],
+        paths_of: Mapping[str, str],
+        *,
+        handing: bool,
+    ) -> None:
+        self.files = files
+        self.modules = modules
+        self.others = others
+        self.failed = failed
+        self.read = read
+        self.seen = set(words)
+        self.paths_of = paths_of
+        # Whether it matters what a function only reads of what others hand to it.
+        self.handing = handing
+        self.silent: dict[str, dict[str, bool]] = {}
+        self.wanted: dict[str, frozenset[str]] = {}
+        self.times: Counter[str] = Counter()
+        self.unsettled: set[str] = set()
+
+    def __iter__(self) -> Iterator[tuple[list[Task], Known]]:
+        """What to examine, with what is known so far, until nothing is left; what never settles is in `unsettled`."""
+        from confbag.ratchets.analysis.link import known_of
+
+        for number in count():
+            known = known_of([*self.others.values(), *self.modules.values()])
+            again = self._again(known, first=not number)
+            if not again:
+                return
+            yield again, known
+
+    def _again(self, known: Known, *, first: bool) -> list[Task]:
+        from confbag.ratchets.binder.world import answer
+
+        fresh = known.words - self.seen
+        self.seen |= fresh
+        again: list[Task] = []
+        asked = self._asked_for()
+        pattern = triaging.pattern(fresh)
+        encoded = [word.encode() for word in fresh]
+        for path in self.files:
+            if path in self.failed or path in self.unsettled:
+                continue
+            facts = self.modules.get(path)
+            before = self.wanted.get(path, frozenset())
+            wanted = asked.get(path, frozenset()) | before
+            stale = wanted != before
+            if not stale and facts is not None:
+                stale = any(answer(known, question) != told for question, told in facts.asked.items())
+            if not stale and (first or pattern is not None):
+                source = self.read(path) or b""
+                stale = pattern is not None and triaging.holds(source, encoded) and bool(pattern.search(source))
+                # A name that everything is imported for need not be written.
+                stale = stale or (first and facts is None and triaging.passes_on(source))
+            if stale and self.times[path] >= _OFTEN:
+                self.unsettled.add(path)
+            elif stale:
+                self.times[path] += 1
+                self.wanted[path] = wanted
+                again.append(Task(path, (), True, wanted))
+        return again
+
+    def _asked_for(self) -> dict[str, frozenset[str]]:
+        """The functions that other modules hand records to, by the file they may be in."""
+        names: dict[str, set[str]] = {}
+        for facts in self.modules.values():
+            for wanted in facts.wanted:
+                module = wanted
+                while module and module not in self.paths_of:
+                    module = module.rpartition(".")[0]
+                if module:
+                    names.setdefault(module, set()).add(wanted[len(module) + 1 :])
+        found: dict[str, frozenset[str]] = {}
+        for module, held in names.items():
+            told = held if self.handing else held - self._silent(module, held)
+            if told:
+                found[self.paths_of[module]] = frozenset(f"{module}.{name}" for name in told)
+        return found
+
+    def _silent(self, module: str, names: set[str]) -> set[str]:
+        """Of some functions of a module those that certainly give nothing back of what they are given."""
+        known = self.silent.setdefault(module, {})
+        new = names - known.keys()
+        if new:
+            from confbag.ratchets.source.parse import parse_tree
+            from confbag.ratchets.source.returning import silent
+
+            tree = parse_tree(self.read(self.paths_of[module]) or b"")
+            found = silent(tree, new) if isinstance(tree, ast.Module) else frozenset()
+            known.update((name, name in found) for name in new)
+        return {name for name in names if known[name]}
