@@ -100,13 +100,13 @@ def trace(ops: Ops, limit: int = 10_000) -> Iterator[Trace]:
             _OPEN[owner] = state  # ratchet: allow CB121 -- the process knows who records which ops
             for name, parts in bindings.items():
                 setattr(owner, name, _recorded(getattr(owner, name), parts, state.traces))
-        state.traces.append(opened)
+        state.traces.append(opened)  # ratchet: allow CB121 -- as above
     try:
         yield opened
     finally:
         with _LOCK:
             # By identity: the traces of two threads may close in either order.
-            state.traces[:] = [each for each in state.traces if each is not opened]
+            state.traces[:] = [each for each in state.traces if each is not opened]  # ratchet: allow CB121 -- as above
             if not state.traces:
                 del _OPEN[owner]  # ratchet: allow CB121 -- as above
                 for name, original in state.originals.items():

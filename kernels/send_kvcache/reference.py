@@ -29,7 +29,8 @@ class InProcessEngine:
     """
 
     def __init__(self) -> None:
-        self.session = f"in-process:{next(_numbers)}"
+        number = next(_numbers)  # ratchet: allow CB121 -- no two sessions of a process share a number
+        self.session = f"in-process:{number}"
         self._pools: dict[int, Tensor] = {}
         _open[self.session] = self  # ratchet: allow CB121 -- peers within one process find each other here
 

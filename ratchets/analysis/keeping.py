@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from confbag.ratchets.binder.facts import ModuleFacts
     from confbag.ratchets.binder.world import Known
 
-# Raised with every change of what rules find: facts of other versions are not used.
+# Raised with a change of what rules find that leaves every file of ours as long as it was.
 VERSION = "3"
 
 
@@ -139,10 +140,29 @@ class Keeper:
         return None
 
 
+def tool() -> tuple[tuple[str, int], ...]:
+    """Our own modules and their sizes: a checkout that moves on keeps its version number, and must not keep its facts.
+
+    Sizes, for they are the same wherever a cache is restored, and no file need be read.
+    """
+    found: list[tuple[str, int]] = []
+    top = os.path.dirname(os.path.dirname(__file__))
+    folders = [top]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    if entry.name != "__pycache__":
+                        folders.append(entry.path)
+                elif entry.name.endswith(".py"):
+                    found.append((entry.path[len(top) :], entry.stat().st_size))
+    return tuple(sorted(found))
+
+
 def _options(configuration: Configuration, triage: bool) -> bytes:
     data = repr(
         (
-            VERSION, sys.version_info[:2], configuration.source, configuration.codes, configuration.max_bytes,
+            VERSION, tool(), sys.version_info[:2], configuration.source, configuration.codes, configuration.max_bytes,
             [replace(spec, fields={}) for spec in configuration.records],
             configuration.predicates, configuration.strict, configuration.kernels, configuration.hot,
             configuration.host, sorted(configuration.sites.items()), sorted(configuration.legacy.items()),

@@ -94,6 +94,7 @@ class Rounds:
     def _asked_for(self) -> dict[str, frozenset[str]]:
         """The functions that other modules hand records to, by the file they may be in."""
         names: dict[str, set[str]] = {}
+        unheard = set[str]().union(*(facts.unheard for facts in self.modules.values()))
         for facts in self.modules.values():
             for wanted in facts.wanted:
                 module = wanted
@@ -103,7 +104,8 @@ class Rounds:
                     names.setdefault(module, set()).add(wanted[len(module) + 1 :])
         found: dict[str, frozenset[str]] = {}
         for module, held in names.items():
-            told = held if self.handing else held - self._silent(module, held)
+            asked = {name for name in held if f"{module}.{name}" in unheard}
+            told = held if self.handing else asked | (held - asked - self._silent(module, held - asked))
             if told:
                 found[self.paths_of[module]] = frozenset(f"{module}.{name}" for name in told)
         return found

@@ -51,6 +51,7 @@ class ModuleFacts:
     bases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     asked: Mapping[str, object] = field(default_factory=dict)
     wanted: frozenset[str] = frozenset()
+    unheard: frozenset[str] = frozenset()  # of these those wanted for what they are, whatever they are given
     words_seen: frozenset[str] = frozenset()
     inexact: bool = False  # something was seen where the tree's positions are not exact
     inner: frozenset[str] = frozenset()  # attributes of other modules' classes that it leaves a record in

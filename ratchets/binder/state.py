@@ -62,6 +62,7 @@ class State:
         self.asked_names = frozenset(path.rpartition(".")[2] for path in asked_for)
         self.demanded: set[str] = {key for one in asked_for for key in (one, f"{one}.__init__", f"{one}.__new__")}
         self.wanted: set[str] = set()
+        self.unheard: set[str] = set()
         self.handing = "CB104" in configuration.codes
         self.dropped: ast.expr | None = None  # the call of which nobody takes the value
         self.stars: dict[str, None] = {}  # the modules of which everything is imported, in order
@@ -140,6 +141,11 @@ class State:
         held = self.fills.setdefault(key, {})
         place = (parameter, attribute)
         held[place] = merged(join([held.get(place, NOTHING), value]))
+
+    def want(self, path: str) -> None:
+        """What something of another module is must be known, whatever it is given."""
+        self.wanted.add(path)
+        self.unheard.add(path)
 
     def demand(self, key: str, *, gives: bool = False) -> None:
         """What a function makes of its parameters must be known: one of this module, or of another.

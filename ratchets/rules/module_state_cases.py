@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from confbag.ratchets.rules.case import Case, case
+from confbag.ratchets.rules.module_state_more_cases import MORE
 
 CASES: tuple[Case, ...] = (
     case("a global store", """
@@ -193,4 +194,5 @@ CASES: tuple[Case, ...] = (
                 self.x = 3
         A.x = 3
     """),
+    *MORE,
 )  # fmt: skip

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from confbag.ratchets.codes import RECORD_RULES
+
 OTHER = "class Other:\n    def __init__(self, server_args: dict):\n        self.server_args = server_args\n"
 OWNER = """\
 class ServerArgs:
@@ -87,9 +89,14 @@ READ = ["CB102 record.tp_size"]
 
 
 def judged(judge_files, code: str, files: dict[str, str] | None = None, **options: object) -> list[str]:
-    given = judge_files({**FILES, **(files or {}), "engine/case.py": code}, options=options)
-    assert given.analysis.unanalysed == ()
-    return [f"{each.code} {each.symbol}" for each in given.analysis.findings if each.path == "engine/case.py"]
+    """The findings of the case; whether handoffs are looked at makes no difference to the others."""
+    told = []
+    for codes in (RECORD_RULES, tuple(code for code in RECORD_RULES if code != "CB104")):
+        given = judge_files({**FILES, **(files or {}), "engine/case.py": code}, codes=codes, options=options)
+        assert given.analysis.unanalysed == ()
+        told.append([f"{each.code} {each.symbol}" for each in given.analysis.findings if each.path == "engine/case.py"])
+    assert told[0] == told[1]
+    return told[0]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from confbag.ratchets.analysis import cache as caching
+from confbag.ratchets.analysis import keeping
 from confbag.ratchets.analysis.cache import Cache
 
 if TYPE_CHECKING:
@@ -111,3 +114,23 @@ def test_a_value_that_is_not_ours_is_not_read(tmp_path: Path) -> None:
         assert Cache(tmp_path).read("facts") == plain
     (tmp_path / "facts").write_bytes(pickle.dumps({}))
     assert kept.read("facts") is None
+
+
+def test_another_state_of_our_own_modules_is_another_version(tmp_path: Path) -> None:
+    ours = Path(keeping.__file__).resolve().parents[1]
+    copied = tmp_path / "confbag" / "ratchets"
+    shutil.copytree(ours, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    ask = "from confbag.ratchets.analysis.keeping import tool; print(tool())"
+    (tmp_path / "confbag" / "__init__.py").write_text("")
+
+    def told() -> str:
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        return subprocess.run(
+            [sys.executable, "-c", ask], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+
+    before = told()
+    assert before == f"{keeping.tool()}\n", "wherever it stands"
+    with (copied / "rules" / "record_read.py").open("a") as module:
+        module.write("# and one more line\n")
+    assert told() != before

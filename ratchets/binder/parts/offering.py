@@ -58,6 +58,7 @@ class Offering(Part):
             self._base_paths(),
             dict(self.state.world.asked),
             frozenset(self.state.wanted),
+            frozenset(self.state.unheard),
             self.state.words_of_others,
             self.places.inexact,
             inner,

@@ -104,7 +104,7 @@ class Receivers(Part):
             return
         summary = self.binder.summaries.of(function.key)
         if summary is None:
-            self.state.demand(function.key)
+            self.state.want(function.key)
             return
         for atom in in_order(summary.returns):
             for inner in in_order(atom.value) if isinstance(atom, Awaiting) else (atom,):
@@ -126,10 +126,10 @@ class Receivers(Part):
             if current in seen:
                 continue
             seen.add(current)
-            self.state.wanted.add(current)
+            self.state.want(current)
             if of_class:
                 # What its constructor leaves there.
-                self.state.wanted.add(current.rpartition(".")[0])
+                self.state.want(current.rpartition(".")[0])
             for atom in in_order(self.state.world.called(current) or frozenset()):
                 if isinstance(atom, Symbol):
                     if "()" not in atom.path:
