@@ -44,6 +44,7 @@ _ARGUMENTS = (
     ("unbound", (b"list.", b"dict.", b"set.", b"bytearray.", b"deque.")),
     ("viewed", (b"vars", b"type")),
     ("next", (b"next",)),
+    ("imported", (b"import_module", b"__import__")),
     ("changing", tuple(word.encode() for word in sorted(CHANGING))),
 )
 
@@ -149,7 +150,7 @@ class Glance:
             if last in _OPENING:
                 last = b""
             if before.endswith(b"]"):
-                if not last and not head.endswith((b")", b"]")):
+                if not (last or head.endswith((b")", b"]")) or self._pattern("attributes").search(head)):
                     return set()  # a display is nobody's
                 before = head
             elif last in _GIVING and name is not None and name[2]:
@@ -305,6 +306,8 @@ _PARTS: dict[str, tuple[bytes, ...]] = {
     "dunder": (_EDGE, rb"(?:object|type|list|dict|set)\s*\.\s*(?:", _any(DUNDERS), rb")\s*\(([^,)]*)"),
     "unbound": (rb"\b(?:list|dict|set|bytearray|deque)\s*\.\s*(?:", _any(MUTATORS), rb")\s*\(([^,)]*)"),
     "viewed": (_EDGE, rb"(?:vars|type)\s*\(([^,)]*)"),
+    # What a call imports is set where it stands.
+    "imported": (rb"(import_module|__import__)\s*\([^()]*\)", _PATH, rb"+", _THEN),
     "next": (rb"next(?<![\w]next)\s*\(([^,)]*)",),
     "changing": (rb"\b(?:", _any(CHANGING), rb")\s*\(([^,)]*)"),
     "renamed": (rb"\b(?:", _any(CHANGING), rb")[ \t]+as\b"),

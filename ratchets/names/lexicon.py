@@ -16,6 +16,11 @@ from confbag.ratchets.source.tree import children, parameters
 _BEHIND = (1 << 61, 0)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+# What rules ask the sites of.
+_ASKED = (
+    *_FUNCTIONS, ast.ClassDef, ast.Lambda, ast.Assign, ast.AnnAssign, ast.Return, ast.Name, ast.Attribute,
+    ast.Subscript, ast.Call, ast.IfExp,
+)  # fmt: skip
 _Work = tuple[ast.AST | Sequence[ast.stmt], Scope, Arm | None, ast.stmt | None]
 
 
@@ -56,48 +61,47 @@ class Lexicon:
         self._give_away()
 
     def of(self, *kinds: type) -> list[Site]:
-        """The sites of nodes of these types, in source order."""
-        found = [site for kind in kinds for site in self.sites.get(kind, ())]
+        """The sites of nodes of these types, all of `_ASKED`, in source order."""
+        found = [site for kind in kinds for site in self.sites[kind]]
         found.sort(key=lambda site: (site.node.lineno, site.node.col_offset))
         return found
 
     def any(self, *kinds: type) -> Iterator[Site]:
-        """The sites of nodes of these types, in no order."""
+        """The sites of nodes of these types, all of `_ASKED`, in no order."""
         for kind in kinds:
-            yield from self.sites.get(kind, ())
+            yield from self.sites[kind]
 
     # The walk
 
     def _walk(self) -> None:
         stack: list[_Work] = [(self.module.tree.body, self.top, None, None)]
-        sites = self.sites
+        push = stack.append
         parents = self.parents
+        asked: dict[type, Callable[[Site], None]] = {kind: self.sites.setdefault(kind, []).append for kind in _ASKED}
+        site = tuple.__new__
         while stack:
-            node, scope, arm, statement = stack.pop()
+            node, scope, arm, statement = work = stack.pop()
             if not isinstance(node, ast.AST):
                 stack.extend((one, scope, arm, one) for one in reversed(node))
                 continue
-            assert statement is not None
             kind = type(node)
             if kind is ast.Constant:
                 continue
-            here = Site(node, scope, arm, statement)
-            found = sites.get(kind)
-            if found is None:
-                sites[kind] = [here]
-            else:
-                found.append(here)
+            note = asked.get(kind)
+            if note is not None:
+                # A named tuple's own way takes three times as long.
+                note(site(Site, work))
             # Two of three nodes are names and attributes.
             if kind is ast.Name:
                 continue
             if isinstance(node, ast.Attribute):
                 parents[node.value] = node
-                stack.append((node.value, scope, arm, statement))
+                push((node.value, scope, arm, statement))
                 continue
             special = _SPECIAL.get(kind)
-            for child in children(node) if special is None else special(self, stack, here):
+            for child in children(node) if special is None else special(self, stack, site(Site, work)):
                 parents[child] = node
-                stack.append((child, scope, arm, statement))
+                push((child, scope, arm, statement))
 
     def _give_away(self) -> None:
         """What a function stores by `global` or `nonlocal` is bound outside of it."""
@@ -271,7 +275,6 @@ class Lexicon:
         chain = [node]
         while len(rest) == 1 and isinstance(rest[0], ast.If):
             inner = rest[0]
-            self.sites[ast.If].append(Site(inner, scope, arm, inner))
             chain.append(inner)
             tests.append(inner.test)
             blocks.append((inner.body, len(tests)))

@@ -96,6 +96,8 @@ CHANGED = [
     "return [X[c].pop() for _ in c]",
     "X.get(f(g(h(c)))).append(c)",
     "X.get(c)[1] = 1",
+    "X[c].rows[c].append(c)",
+    "X[c].rows[c].y[0] = 1",
     "X.setdefault(c, []).append(1)",
     "[row.append(c) for row in X]",
     "for row in X.values():\n        row.y = 1",
@@ -115,6 +117,8 @@ CHANGED = [
     "import heapq\n    heapq.heappush(X, c)",
     "from bisect import insort as c\n    c(X, 1)",
     "import operator\n    operator.setitem(X, c, 1)",
+    "import importlib\n    importlib.import_module('engine.m1').STATE.y = X",
+    "import importlib\n    importlib.import_module('engine.m1').STATE[c].append(X)",
 ]
 MODULE = "import engine.m1\nfrom engine.m1 import STATE\nA = 1\ndef f(c, f, g, h):\n    {reached}\n    {changed}\n"
 
