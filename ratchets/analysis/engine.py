@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,14 @@ from confbag.ratchets.codes import RECORD_RULES, RULES
 from confbag.ratchets.configuration import Configuration
 from confbag.ratchets.faults import usage
 from confbag.ratchets.finding import Finding, Unanalysed
+from confbag.ratchets.paths import normal, within
 from confbag.ratchets.rules import load
 from confbag.ratchets.source import triage as triaging
 
 if TYPE_CHECKING:
     from confbag.ratchets.analysis.cache import Cache
     from confbag.ratchets.analysis.keeping import Keeper
+    from confbag.ratchets.analysis.rounds import Rounds
     from confbag.ratchets.binder.facts import ModuleFacts
     from confbag.ratchets.binder.world import Known
 
@@ -69,6 +71,7 @@ class Run:
         self.rules: dict[str, Any] = dict(load(configuration))
         self.words = triaging.record_words(configuration) if self.records else frozenset()
         self.sources: dict[str, bytes] = {}
+        self.sizes: dict[str, int] = {}
         self.failed: dict[str, Unanalysed] = {}
         self.facts: dict[str, dict[str, object]] = {code: {} for code in self.rules}
         self.modules: dict[str, ModuleFacts] = {}
@@ -102,11 +105,12 @@ class Run:
         if not self.full:
             self._recall_others(tasks)
         if tasks or self.full:
-            self._examine(tasks, None)
+            rounds = self._rounds() if self.records else None
+            self._first(tasks, rounds)
             self._more(tasks)
             self.sources.clear()
-            if self.records:
-                self._rounds()
+            if rounds is not None:
+                self._settle(rounds)
         found = self._judge()
         self._took("seconds")
         analysed = frozenset(path for path in self.files if path not in self.failed)
@@ -148,6 +152,7 @@ class Run:
             except OSError as error:
                 self.failed[path] = Unanalysed(path, f"cannot be read: {error.strerror or error}")
                 continue
+            self.sizes[path] = len(source)
             codes, records = triggers.of(source) if self.triage else (tuple(self.rules), self.records)
             if self.keeper is not None and (self.full or codes or records):
                 self.keeper.reads(path, source)
@@ -202,14 +207,14 @@ class Run:
             else:
                 self._take(task, kept)
         examine = Examiner(self.configuration, self.rules, self._source, triage=self.triage)
-        size = sum(len(self.sources.get(task.path, b"")) or 10_000 for task in left)
+        size = sum(self.sizes[task.path] for task in left)
         jobs = self.jobs if size > _PARALLEL else 1
         self.promised += len(left)
         for task, result in each(
             left,
             lambda task: examine(task, now),
             jobs=jobs,
-            weight=lambda task: len(self.sources.get(task.path, b"")),
+            weight=lambda task: self.sizes[task.path],
         ):
             examined = Examined(Unanalysed(task.path, result.reason), {}) if isinstance(result, Died) else result
             self._take(task, examined)
@@ -255,12 +260,13 @@ class Run:
             done.update((code, path) for path, codes in again.items() for code in codes)
             self._examine([Task(path, codes, False) for path, codes in again.items()], None)
 
-    def _rounds(self) -> None:
-        """Examine again what a new answer of another module changes, until no answer does."""
+    # What files say to each other of records
+
+    def _rounds(self) -> Rounds:
         from confbag.ratchets.analysis.rounds import Rounds
         from confbag.ratchets.source.modules import paths_of
 
-        rounds = Rounds(
+        return Rounds(
             self.files,
             self.modules,
             self.others,
@@ -270,8 +276,26 @@ class Run:
             paths_of(self.files, self.configuration),
             handing="CB104" in self.configuration.codes,
         )
-        for number, (tasks, known) in enumerate(rounds, 1):
-            self.stats["rounds"] = number
+
+    def _first(self, tasks: Sequence[Task], rounds: Rounds | None) -> None:
+        """Examine every file once; first those of the records' owners, for most of what others ask is about them."""
+        owners = {task.path for task in tasks if task.records and self._is_owner(task.path)}
+        if rounds is None or not owners:
+            self._examine(tasks, None)
+            return
+        self._examine([task for task in tasks if task.path in owners], None)
+        self._settle(rounds, owners)
+        rest = rounds.asked(task for task in tasks if task.path not in owners)
+        self._examine(rest, rounds.known())
+
+    def _is_owner(self, path: str) -> bool:
+        inside = path.removeprefix(self.configuration.prefix)
+        return any(within(inside, normal(owner)) for spec in self.configuration.records for owner in spec.owners)
+
+    def _settle(self, rounds: Rounds, among: Collection[str] | None = None) -> None:
+        """Examine again what a new answer of another module changes, until no answer does."""
+        for tasks, known in rounds.until_settled(among):
+            self.stats["rounds"] = self.stats.get("rounds", 0) + 1
             self._examine(tasks, known)
         for path in rounds.unsettled:
             reason = "what it takes from other modules and what it gives them do not settle"

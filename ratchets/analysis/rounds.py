@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,8 @@ class Rounds:
         self.others = others
         self.failed = failed
         self.read = read
-        self.seen = set(words)
+        self.words = words
+        self.seen: set[str] = set()
         self.paths_of = paths_of
         # Whether it matters what a function only reads of what others hand to it.
         self.handing = handing
@@ -49,18 +51,36 @@ class Rounds:
         self.times: Counter[str] = Counter()
         self.unsettled: set[str] = set()
 
-    def __iter__(self) -> Iterator[tuple[list[Task], Known]]:
-        """What to examine, with what is known so far, until nothing is left; what never settles is in `unsettled`."""
-        from confbag.ratchets.analysis.link import known_of
+    def until_settled(self, among: Collection[str] | None = None) -> Iterator[tuple[list[Task], Known]]:
+        """What to examine, with what is known so far, until nothing is left; what never settles is in `unsettled`.
 
+        `among` limits it to some files, and to those that they ask.
+        """
+        self.seen = set(self.words)
         for number in count():
-            known = known_of([*self.others.values(), *self.modules.values()])
-            again = self._again(known, first=not number)
+            known = self.known()
+            again = self._again(known, among, first=not number)
             if not again:
                 return
             yield again, known
 
-    def _again(self, known: Known, *, first: bool) -> list[Task]:
+    def known(self) -> Known:
+        """What all files that were examined say."""
+        from confbag.ratchets.analysis.link import known_of
+
+        return known_of([*self.others.values(), *self.modules.values()])
+
+    def asked(self, tasks: Iterable[Task]) -> list[Task]:
+        """The tasks, with what others ask of their files by now."""
+        asked = self._asked_for()
+        found: list[Task] = []
+        for task in tasks:
+            wanted = asked.get(task.path, frozenset()) if task.records else frozenset()
+            self.wanted[task.path] = wanted
+            found.append(replace(task, wanted=wanted))
+        return found
+
+    def _again(self, known: Known, among: Collection[str] | None, *, first: bool) -> list[Task]:
         from confbag.ratchets.binder.world import answer
 
         fresh = known.words - self.seen
@@ -72,6 +92,8 @@ class Rounds:
         for path in self.files:
             if path in self.failed or path in self.unsettled:
                 continue
+            if among is not None and path not in among and path not in asked:
+                continue
             facts = self.modules.get(path)
             before = self.wanted.get(path, frozenset())
             wanted = asked.get(path, frozenset()) | before
@@ -80,7 +102,10 @@ class Rounds:
                 stale = any(answer(known, question) != told for question, told in facts.asked.items())
             if not stale and (first or pattern is not None):
                 source = self.read(path) or b""
-                stale = pattern is not None and triaging.holds(source, encoded) and bool(pattern.search(source))
+                if pattern is not None and triaging.holds(source, encoded):
+                    # Words that were known when the file was examined say nothing new.
+                    told = frozenset() if facts is None else facts.words_seen
+                    stale = any(word.decode() not in told for word in pattern.findall(source))
                 # A name that everything is imported for need not be written.
                 stale = stale or (first and facts is None and triaging.passes_on(source))
             if stale and self.times[path] >= _OFTEN:

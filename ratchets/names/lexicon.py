@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from confbag.ratchets.names.scopes import Arm, Binding, Position, Scope, Site
 from confbag.ratchets.source.modules import absolute
@@ -21,7 +22,8 @@ _ASKED = (
     *_FUNCTIONS, ast.ClassDef, ast.Lambda, ast.Assign, ast.AnnAssign, ast.Return, ast.Name, ast.Attribute,
     ast.Subscript, ast.Call, ast.IfExp,
 )  # fmt: skip
-_Work = tuple[ast.AST | Sequence[ast.stmt], Scope, Arm | None, ast.stmt | None]
+# A node, or the statements of a block.
+_Work = tuple[Any, Scope, Arm | None, ast.stmt | None]
 
 
 def lexicon(module: Module) -> Lexicon:
@@ -81,11 +83,10 @@ class Lexicon:
         site = tuple.__new__
         while stack:
             node, scope, arm, statement = work = stack.pop()
-            if not isinstance(node, ast.AST):
-                stack.extend((one, scope, arm, one) for one in reversed(node))
-                continue
-            kind = type(node)
-            if kind is ast.Constant:
+            # Asked of each of millions: by class, which a parser makes no subclasses of.
+            kind = node.__class__
+            if kind is list:
+                stack.extend([(one, scope, arm, one) for one in reversed(node)])
                 continue
             note = asked.get(kind)
             if note is not None:
@@ -94,14 +95,15 @@ class Lexicon:
             # Two of three nodes are names and attributes.
             if kind is ast.Name:
                 continue
-            if isinstance(node, ast.Attribute):
+            if kind is ast.Attribute:
                 parents[node.value] = node
                 push((node.value, scope, arm, statement))
                 continue
             special = _SPECIAL.get(kind)
             for child in children(node) if special is None else special(self, stack, site(Site, work)):
                 parents[child] = node
-                push((child, scope, arm, statement))
+                if child.__class__ is not ast.Constant:
+                    push((child, scope, arm, statement))
 
     def _give_away(self) -> None:
         """What a function stores by `global` or `nonlocal` is bound outside of it."""

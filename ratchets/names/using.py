@@ -120,11 +120,26 @@ class Using:
         for scope in self.lexicon.scopes:
             for name, bindings in scope.bindings.items():
                 for one in bindings:
-                    if one.kind in ("def", "class", "assign") or (one.kind == "import" and not foreign(one.path)):
+                    if one.kind == "assign":
+                        leads = _may_lead(one.value)
+                    else:
+                        leads = one.kind in ("def", "class") or (one.kind == "import" and not foreign(one.path))
+                    if leads:
                         yield name
                         break
             if scope.parent is not None and scope.parent.kind == "class" and scope.kind == "function":
                 yield from (part.arg for part in scope.node.args.args[:1])  # type: ignore[attr-defined]
+
+
+def _may_lead(value: ast.expr | None) -> bool:
+    """Whether what is assigned may be a function of the tree, or what has one: what a call gives is none, but for those
+    that take a name as text, or the class of something."""
+    if isinstance(value, ast.Call):
+        function = value.func
+        return (isinstance(function, ast.Name) and function.id in ("type", "vars", "globals")) or any(
+            isinstance(part, ast.Constant) and isinstance(part.value, str) for part in value.args
+        )
+    return isinstance(value, (ast.Name, ast.Attribute, ast.IfExp, ast.BoolOp, ast.NamedExpr))
 
 
 def is_main(site: Site) -> bool:

@@ -7,6 +7,8 @@ from __future__ import annotations
 import ast
 
 _SKIPPED = frozenset({"ctx", "op", "ops", "lineno", "col_offset", "end_lineno", "end_col_offset", "type_comment"})
+# Lists that hold names, or None where there is nothing.
+_GAPS = frozenset({"kw_defaults", "keys", "kwd_attrs", "names"})
 _FIELDS: dict[type, tuple[str, ...]] = {}
 
 
@@ -19,10 +21,10 @@ def children(node: ast.AST) -> list[ast.AST]:
     found: list[ast.AST] = []
     for name in names:
         value = getattr(node, name, None)
-        if isinstance(value, ast.AST):
+        if value.__class__ is list:
+            found += [part for part in value if isinstance(part, ast.AST)] if name in _GAPS else value
+        elif isinstance(value, ast.AST):
             found.append(value)
-        elif type(value) is list:
-            found.extend([part for part in value if isinstance(part, ast.AST)])
     return found
 
 
