@@ -214,7 +214,7 @@ class Run:
             left,
             lambda task: examine(task, now),
             jobs=jobs,
-            weight=lambda task: self.sizes[task.path],
+            weight=lambda task: self.sizes[task.path] * (3 if task.records else 1),
         ):
             examined = Examined(Unanalysed(task.path, result.reason), {}) if isinstance(result, Died) else result
             self._take(task, examined)

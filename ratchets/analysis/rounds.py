@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -140,10 +139,8 @@ class Rounds:
         known = self.silent.setdefault(module, {})
         new = names - known.keys()
         if new:
-            from confbag.ratchets.source.parse import parse_tree
             from confbag.ratchets.source.returning import silent
 
-            tree = parse_tree(self.read(self.paths_of[module]) or b"")
-            found = silent(tree, new) if isinstance(tree, ast.Module) else frozenset()
+            found = silent(self.read(self.paths_of[module]) or b"", new)
             known.update((name, name in found) for name in new)
         return {name for name in names if known[name]}

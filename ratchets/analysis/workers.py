@@ -13,6 +13,8 @@ from typing import NamedTuple, TypeVar, cast
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+_MANY = 64
+_SPARE = 0.15
 _HEAD = struct.Struct("!II")
 
 
@@ -30,13 +32,28 @@ def each(
         for task in tasks:
             yield task, work(task)
         return
-    heavy = sorted(range(len(tasks)), key=lambda index: (-weight(tasks[index]), index))
-    shares: list[list[int]] = [[] for _ in range(min(jobs, len(tasks)))]
-    for position, index in enumerate(heavy):
-        lap, place = divmod(position, len(shares))
-        shares[place if lap % 2 == 0 else -1 - place].append(index)
-    for index, result in _gather(shares, lambda index: work(tasks[index])):
+    weights = [weight(task) for task in tasks]
+    heavy = sorted(range(len(tasks)), key=lambda index: (-weights[index], index))
+    kept = len(heavy)
+    if kept > _MANY:
+        # Weights are guesses: the lightest wait for whoever is done first.
+        spare = sum(weights) * _SPARE
+        while kept > jobs and spare > 0:
+            kept -= 1
+            spare -= weights[heavy[kept]]
+    shares = _dealt(heavy[:kept], min(jobs, kept))
+    later = _dealt(heavy[kept:], min(2 * jobs, len(heavy) - kept))
+    for index, result in _gather(shares, later, lambda index: work(tasks[index])):
         yield tasks[index], cast("Result | Died", result)
+
+
+def _dealt(heavy: list[int], count: int) -> list[list[int]]:
+    """Tasks, the heavy ones first, dealt to and fro."""
+    shares: list[list[int]] = [[] for _ in range(count)]
+    for position, index in enumerate(heavy):
+        lap, place = divmod(position, count)
+        shares[place if lap % 2 == 0 else -1 - place].append(index)
+    return shares
 
 
 class _Child:
@@ -106,7 +123,10 @@ def _serve(read: int, write: int, share: list[int], work: Callable[[int], object
         os._exit(status)
 
 
-def _gather(shares: list[list[int]], work: Callable[[int], object]) -> Iterator[tuple[int, object]]:
+def _gather(
+    shares: list[list[int]], later: list[list[int]], work: Callable[[int], object]
+) -> Iterator[tuple[int, object]]:
+    """The results of the shares, each in a process, and of those for later, in a new one whenever one is done."""
     children: list[_Child] = []
     with selectors.DefaultSelector() as selector:
         try:
@@ -118,6 +138,9 @@ def _gather(shares: list[list[int]], work: Callable[[int], object]) -> Iterator[
                     continue
                 children.append(child)
                 selector.register(child.read, selectors.EVENT_READ, child)
+            if not children:
+                left += [index for share in later for index in share]
+                later = []
             for index in left:
                 yield index, work(index)
             while children:
@@ -131,16 +154,21 @@ def _gather(shares: list[list[int]], work: Callable[[int], object]) -> Iterator[
                     selector.unregister(child.read)
                     children.remove(child)
                     reason = child.ended()
+                    rest: list[int] = []
                     if child.left:
                         dead, *rest = child.left
                         yield dead, Died(reason)
-                        fresh = _Child.start(rest, work) if rest else None
-                        if fresh is not None:
-                            children.append(fresh)
-                            selector.register(fresh.read, selectors.EVENT_READ, fresh)
-                        else:
-                            for index in rest:
-                                yield index, Died(reason)
+                    died = bool(rest)
+                    if not rest and later:
+                        rest = later.pop(0)
+                    fresh = _Child.start(rest, work) if rest else None
+                    if fresh is not None:
+                        children.append(fresh)
+                        selector.register(fresh.read, selectors.EVENT_READ, fresh)
+                    else:
+                        # What comes after a task that kills may kill too.
+                        for index in rest:
+                            yield index, Died(reason) if died else work(index)
         finally:
             for child in children:
                 child.end()

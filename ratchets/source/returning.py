@@ -7,8 +7,10 @@ that hands a record to them needs no answer, and the file is not bound for it.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator
 
+from confbag.ratchets.source.parse import parse_tree
 from confbag.ratchets.source.tree import children, parameters
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -17,28 +19,48 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _TESTED = (ast.Compare, ast.JoinedStr, ast.Constant)
 
 
-def silent(tree: ast.Module, names: Collection[str]) -> frozenset[str]:
+def silent(source: bytes, names: Collection[str]) -> frozenset[str]:
     """Of some qualnames those of functions that certainly neither give back what they are given nor put it anywhere,
-    and of classes of which that can be said of a call."""
+    and of classes of which that can be said of a call. Only their own lines are parsed."""
     found: set[str] = set()
-    loud: set[str] = set()
-    stack: list[tuple[str, ast.AST, bool]] = [("", node, False) for node in tree.body]
-    while stack:
-        prefix, node, in_class = stack.pop()
-        if isinstance(node, _FUNCTIONS):
-            name = prefix + node.name
-            if name in names:
-                # One name may be bound twice. What a constructor returns is nobody's.
-                loudly = node.name != "__init__" and (bool(node.decorator_list) or _hands_on(node, in_class))
-                (loud if loudly else found).add(name)
-        elif isinstance(node, ast.ClassDef):
-            if prefix + node.name in names:
-                own = any(isinstance(child, _FUNCTIONS) and child.name == "__new__" for child in node.body)
-                (loud if node.decorator_list or own else found).add(prefix + node.name)
-            stack.extend((f"{prefix}{node.name}.", child, True) for child in node.body)
-        elif not isinstance(node, ast.expr):
-            stack.extend((prefix, child, in_class) for child in children(node))
-    return frozenset(found - loud)
+    for name in names:
+        if not all(part.isidentifier() for part in name.split(".")):
+            # What a star gives, or what a call does, is another question.
+            continue
+        holder, _, last = name.rpartition(".")
+        parts = list(_definitions(source, last))
+        method = bool(holder) and bool(list(_definitions(source, holder.rpartition(".")[2], b"class")))
+        if parts and not any(_tells(part, method) for part in parts):
+            found.add(name)
+    return frozenset(found)
+
+
+def _definitions(source: bytes, name: str, kind: bytes = rb"(?:async[ \t]+)?def|class") -> Iterator[bytes]:
+    """The lines of each definition of a name, wherever it stands, with a decorator's line before it."""
+    for match in re.finditer(rb"^([ \t]*)(?:" + kind + rb")[ \t]+" + name.encode() + rb"\b", source, re.MULTILINE):
+        start = match.start()
+        before = source[source.rfind(b"\n", 0, max(0, start - 1)) + 1 : start]
+        end = re.compile(rb"^(?!" + match[1] + rb"[ \t]|[ \t]*(?:[#)\]}]|\r?$))", re.MULTILINE).search(
+            source, match.end()
+        )
+        lines = source[start : end.start() if end else None]
+        yield (before if before.lstrip().startswith((b"@", b")")) else b"") + lines
+
+
+def _tells(lines: bytes, method: bool) -> bool:
+    if not lines.lstrip().startswith((b"def", b"async", b"class")):
+        # What a decorator makes of it is not known.
+        return True
+    tree = parse_tree(b"if 1:\n" + lines if lines[:1] in (b" ", b"\t") else lines)
+    if not isinstance(tree, ast.Module):
+        return True
+    node: ast.AST = tree.body[0]
+    if isinstance(node, ast.If):
+        node = node.body[0]
+    if isinstance(node, ast.ClassDef):
+        return any(isinstance(child, _FUNCTIONS) and child.name == "__new__" for child in node.body)
+    # What a constructor returns is nobody's.
+    return not isinstance(node, _FUNCTIONS) or (node.name != "__init__" and _hands_on(node, method))
 
 
 def _hands_on(node: _Function, method: bool) -> bool:

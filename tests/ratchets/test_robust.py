@@ -262,3 +262,17 @@ def test_match_positions(judge_files):
     )
     assert places(judge_files({"engine/case.py": source})) == [(5, 13, "record.a")]
     assert sys.version_info >= (3, 10)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")
+@pytest.mark.parametrize("killing", [(), (0, 1), tuple(range(0, 200, 7)), tuple(range(200))])
+def test_every_task_is_answered_whatever_its_process_meets(killing):
+    def work(number):
+        if number in killing:
+            os.kill(os.getpid(), 9)
+        return number * 2
+
+    answers = dict(workers.each(list(range(200)), work, jobs=2, weight=lambda number: 200 - number))
+    assert answers.keys() == set(range(200))
+    assert {number for number, answer in answers.items() if isinstance(answer, workers.Died)} == set(killing)
+    assert all(answers[number] == number * 2 for number in answers.keys() - set(killing))
