@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from confbag.ratchets.binder.world import Known
 
 _PARALLEL = 400_000
+# Bytes of sources that may stay in memory while rounds ask for them again.
+_HELD = 64_000_000
 
 
 def analyse(
@@ -108,9 +110,11 @@ class Run:
             rounds = self._rounds() if self.records else None
             self._first(tasks, rounds)
             self._more(tasks)
-            self.sources.clear()
+            if sum(self.sizes.values()) > _HELD:
+                self.sources.clear()
             if rounds is not None:
                 self._settle(rounds)
+            self.sources.clear()
         found = self._judge()
         self._took("seconds")
         analysed = frozenset(path for path in self.files if path not in self.failed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from confbag.ratchets.finding import Place
@@ -54,14 +54,14 @@ class Caching:
             if decorated or self.prefix + scope.qualname in wrapped:
                 at = place(self.module, site.node, Site(site.node, site.scope, site.arm, site.node), scope.qualname)
                 found.append((site.node.name, scope, at))
-        inside = self._inside() if found else {}
+        inside = _Inside(self.lexicon, self.naming, self._key) if found else None
         for name, scope, at in found:
             uses: set[str] = set()
             edge = [self._key(scope)]
-            while edge:
-                more = inside.get(edge.pop(), set()) - uses
+            while edge and inside is not None:
+                more = inside.uses(edge.pop()) - uses
                 uses |= more
-                edge.extend(more & inside.keys())
+                edge.extend(more & inside.scopes.keys())
             yield Cached(name, frozenset(uses), at)
 
     def _given(self, node: ast.expr, site: Site) -> ast.expr:
@@ -86,14 +86,28 @@ class Caching:
             return f"<lambda>{scope.node.lineno}:{scope.node.col_offset}"  # type: ignore[attr-defined]
         return self.prefix + scope.qualname
 
-    def _inside(self) -> dict[str, set[str]]:
-        """The paths that each function uses, those within it included."""
-        inside: dict[str, set[str]] = {}
-        for site in self.lexicon.any(ast.Name, ast.Attribute):
+
+class _Inside:
+    """The paths that functions use, those within them included; only of functions that are asked for."""
+
+    def __init__(self, lexicon: Lexicon, naming: Naming, key: Callable[[Scope], str]) -> None:
+        self.naming = naming
+        self.scopes: dict[str, list[Scope]] = {}
+        for scope in lexicon.scopes:
+            for outer in scope.outward():
+                if outer.deferred:
+                    self.scopes.setdefault(key(outer), []).append(scope)
+        self._sites: dict[Scope, list[Site]] = {}
+        for site in lexicon.any(ast.Name, ast.Attribute):
             if isinstance(site.node.ctx, ast.Load):
-                functions = [outer for outer in site.scope.outward() if outer.deferred]
-                if functions:
-                    paths = [path for path in paths_of(site.node, site, self.naming) if "." in path]
-                    for outer in functions:
-                        inside.setdefault(self._key(outer), set()).update(paths)
-        return inside
+                self._sites.setdefault(site.scope, []).append(site)
+
+    def uses(self, key: str) -> set[str]:
+        """The paths that a function uses."""
+        return {
+            path
+            for scope in self.scopes.get(key, ())
+            for site in self._sites.get(scope, ())
+            for path in paths_of(site.node, site, self.naming)
+            if "." in path
+        }

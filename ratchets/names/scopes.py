@@ -11,7 +11,7 @@ LAST = (1 << 60, 0)
 Position = tuple[int, int]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Arm:
     """One of the blocks of a compound statement; `number` tells the arms of one statement apart.
 
@@ -41,7 +41,7 @@ class Arm:
         return bool(self.body) and isinstance(self.body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Binding:
     """A name gets a value: `kind` is import, def, class, assign (`value` is known) or other."""
 
@@ -57,7 +57,7 @@ class Binding:
     stored: bool = False  # by a `global` or `nonlocal` of an inner function
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Scope:
     """A module, class, function, lambda or comprehension, and the names that it binds."""
 

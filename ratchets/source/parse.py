@@ -18,6 +18,7 @@ from itertools import accumulate
 from typing import Any
 
 from confbag.ratchets.finding import Unanalysed
+from confbag.ratchets.source.tree import children
 
 MAX_DEPTH = 1000
 
@@ -152,7 +153,7 @@ def too_deep(module: Module) -> bool:
         first = getattr(node, "lineno", None)
         if first is not None and starts[min(node.end_lineno or first, last)] - starts[first - 1] <= MAX_DEPTH:
             continue
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if not isinstance(child, ast.expr):
                 stack.append(child)
             elif starts[min(child.end_lineno or 0, last)] - starts[child.lineno - 1] > MAX_DEPTH and _deep(child):
@@ -163,7 +164,7 @@ def too_deep(module: Module) -> bool:
 def _deep(root: ast.AST) -> bool:
     level: list[ast.AST] = [root]
     for _ in range(MAX_DEPTH):
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        level = [child for node in level for child in children(node)]
         if not level:
             return False
     return True
