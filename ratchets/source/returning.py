@@ -28,29 +28,37 @@ def silent(source: bytes, names: Collection[str]) -> frozenset[str]:
             # What a star gives, or what a call does, is another question.
             continue
         holder, _, last = name.rpartition(".")
-        parts = list(_definitions(source, last))
-        method = bool(holder) and bool(list(_definitions(source, holder.rpartition(".")[2], b"class")))
-        if parts and not any(_tells(part, method) for part in parts):
+        method = bool(holder) and any(_definitions(source, holder.rpartition(".")[2], b"class"))
+        # Every definition counts: which of them the name is depends on where it stands.
+        told = [decorated or _tells(lines, method) for lines, decorated in _definitions(source, last)]
+        if told and not any(told):
             found.add(name)
     return frozenset(found)
 
 
-def _definitions(source: bytes, name: str, kind: bytes = rb"(?:async[ \t]+)?def|class") -> Iterator[bytes]:
-    """The lines of each definition of a name, wherever it stands, with a decorator's line before it."""
+def _definitions(source: bytes, name: str, kind: bytes = rb"(?:async[ \t]+)?def|class") -> Iterator[tuple[bytes, bool]]:
+    """The lines of each definition of a name, wherever it stands, and whether it may be decorated."""
     for match in re.finditer(rb"^([ \t]*)(?:" + kind + rb")[ \t]+" + name.encode() + rb"\b", source, re.MULTILINE):
-        start = match.start()
-        before = source[source.rfind(b"\n", 0, max(0, start - 1)) + 1 : start]
-        end = re.compile(rb"^(?!" + match[1] + rb"[ \t]|[ \t]*(?:[#)\]}]|\r?$))", re.MULTILINE).search(
-            source, match.end()
-        )
-        lines = source[start : end.start() if end else None]
-        yield (before if before.lstrip().startswith((b"@", b")")) else b"") + lines
+        # It ends before the next line that starts no deeper; comments and what closes a bracket start nothing.
+        outside = re.compile(rb"^(?!" + match[1] + rb"[ \t]|[ \t]*(?:[#)\]}]|\r?$))", re.MULTILINE)
+        end = outside.search(source, match.end())
+        yield source[match.start() : end.start() if end else None], _decorated(source[: match.start()], len(match[1]))
+
+
+def _decorated(before: bytes, indent: int) -> bool:
+    """Whether the statement before a definition may be a decorator: the last line that starts one says so."""
+    end = len(before)
+    while end > 0:
+        start = before.rfind(b"\n", 0, end - 1) + 1
+        line = before[start:end].rstrip()
+        text = line.lstrip()
+        if text and not text.startswith((b"#", b")", b"]", b"}")) and len(line) - len(text) <= indent:
+            return text.startswith(b"@")
+        end = start
+    return False
 
 
 def _tells(lines: bytes, method: bool) -> bool:
-    if not lines.lstrip().startswith((b"def", b"async", b"class")):
-        # What a decorator makes of it is not known.
-        return True
     tree = parse_tree(b"if 1:\n" + lines if lines[:1] in (b" ", b"\t") else lines)
     if not isinstance(tree, ast.Module):
         return True

@@ -21,6 +21,8 @@ SILENT = [
     "def f(c):\n    if c.tp_size > 1:\n        raise ValueError(c.tp_size)",
     "def f(): return STATE",
     "def f(\n    c: int,\n) -> int:\n    n = c.tp_size\n\n# a comment\n    return n\nX = 1\n",
+    "@wrapped\ndef g(c):\n    return c\n\n\ndef f(c):\n    return c.tp_size",
+    "x = g(\n    1,\n)\n\n\ndef f(c):\n    return c.tp_size",
     "X = 1\nif X:\n    def f(c):\n        return c.tp_size\nelse:\n    pass\n",
     "class f:\n    def __init__(self, c):\n        self.c = c",
 ]
@@ -52,6 +54,9 @@ TELLING = [
     "def f(**c): return c['a']",
     'def f(c):\n    X = """\nno block\n"""\n    return c',
     "@wrapped(\n    1,\n)\ndef f(c):\n    pass",
+    "@wrapped(1,\n         2)\ndef f(c):\n    pass",
+    "@wrapped\n# why\n\ndef f(c):\n    pass",
+    "class A:\n    @wrapped([\n        1,\n    ])\n    def f(c):\n        pass",
     "f = other",
     "class f:\n    def __new__(cls, c):\n        return c",
     "def f(c): pass\nif X:\n    def f(c): return c",
