@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
+
+from pairing import compare, seconds
 
 LIMIT = 4.0
 CONFIGURATION = """\
@@ -52,13 +52,6 @@ def scaled(values, factor):
 '''
 
 
-def seconds(command: list[str], folder: Path) -> float:
-    """Run one process to its end, which must be a success, and return how long it took."""
-    start = time.perf_counter()
-    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - start
-
-
 def main() -> int:
     """Measure and print; the ratio is of two neighbours in time."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -77,17 +70,13 @@ def main() -> int:
         script = [str(Path(sys.executable).with_name("confbag")), "ratchet", "check"]
         # The full run, whose facts the partial ones may ask for.
         seconds(script, folder)
-        nothing = [sys.executable, "-c", "pass"]
-        check = [*script, *files]
-        for command in (nothing, check):
-            seconds(command, folder)
-        pairs = [(seconds(nothing, folder), seconds(check, folder)) for _ in range(args.pairs)]
-    ratios = sorted(second / first for first, second in pairs)
-    median = statistics.median(ratios)
-    first, second = (statistics.median(side) * 1000 for side in zip(*pairs, strict=True))
-    print(f"python -c pass {first:.0f} ms, confbag ratchet check of five files {second:.0f} ms")
-    print(f"ratio min {ratios[0]:.2f}, median {median:.2f}, max {ratios[-1]:.2f} (at most {LIMIT})")
-    return 0 if median <= LIMIT else 1
+        return compare(
+            ("python -c pass", [sys.executable, "-c", "pass"]),
+            ("confbag ratchet check of five files", [*script, *files]),
+            limit=LIMIT,
+            pairs=args.pairs,
+            folder=folder,
+        )
 
 
 if __name__ == "__main__":
