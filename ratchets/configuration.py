@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from confbag.ratchets.paths import named
+from confbag.ratchets.paths import named, normal, within
 
 DEFAULT_CODES = ("CB101", "CB102", "CB103", "CB105", "CB111", "CB121")
 MAX_BYTES = 1_000_000
@@ -91,3 +91,10 @@ class Configuration:
         """What turns a path relative to `root` into one relative to the repository: "" or "folder/"."""
         relative = named(self.root.relative_to(self.repository).as_posix())
         return "" if relative == "." else relative + "/"
+
+    def owned(self, path: str) -> frozenset[str]:
+        """The records, by name, that a file is an owner of; its path is relative to the repository."""
+        inside = path.removeprefix(self.prefix)
+        return frozenset(
+            spec.name for spec in self.records if any(within(inside, normal(owner)) for owner in spec.owners)
+        )

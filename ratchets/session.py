@@ -144,7 +144,7 @@ def never_visits(configuration: Configuration) -> Callable[[str, str], str | Non
         if not any(within(inside, root) or within(root, inside) for root in configuration.roots):
             return "it is outside the roots"
         records = configuration.records
-        if code in RECORD_RULES and records and all(within_any(inside, record.owners) for record in records):
+        if code in RECORD_RULES and records and len(configuration.owned(path)) == len(records):
             return "it is an owner of the record, where record rules find nothing"
         if code == "CB132" and within_any(inside, configuration.kernels):
             return "raw operators may stand in a folder of kernels"

@@ -13,7 +13,6 @@ from confbag.ratchets.codes import RECORD_RULES, RULES
 from confbag.ratchets.configuration import Configuration
 from confbag.ratchets.faults import usage
 from confbag.ratchets.finding import Finding, Unanalysed
-from confbag.ratchets.paths import normal, within
 from confbag.ratchets.rules import load
 from confbag.ratchets.source import triage as triaging
 
@@ -283,7 +282,7 @@ class Run:
 
     def _first(self, tasks: Sequence[Task], rounds: Rounds | None) -> None:
         """Examine every file once; first those of the records' owners, for most of what others ask is about them."""
-        owners = {task.path for task in tasks if task.records and self._is_owner(task.path)}
+        owners = {task.path for task in tasks if task.records and self.configuration.owned(task.path)}
         if rounds is None or not owners:
             self._examine(tasks, None)
             return
@@ -291,10 +290,6 @@ class Run:
         self._settle(rounds, owners)
         rest = rounds.asked(task for task in tasks if task.path not in owners)
         self._examine(rest, rounds.known())
-
-    def _is_owner(self, path: str) -> bool:
-        inside = path.removeprefix(self.configuration.prefix)
-        return any(within(inside, normal(owner)) for spec in self.configuration.records for owner in spec.owners)
 
     def _settle(self, rounds: Rounds, among: Collection[str] | None = None) -> None:
         """Examine again what a new answer of another module changes, until no answer does."""
@@ -320,7 +315,8 @@ class Run:
             except Exception as error:
                 if code in RULES:
                     raise
-                raise usage(f"the plugin of {code} failed: {type(error).__name__}: {error}", "plugins") from error
+                said = f"{type(error).__name__}: {error}; repair it, or take it out of `plugins`"
+                raise usage(f"the plugin of {code} failed: {said}", "plugins") from error
             # A whole run may find something at a path that is no file any more.
             found.extend(finding for finding in judged if self.full or finding.path in ours)
         if self.modules:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from confbag.ratchets.analysis.results import Examined, Task
 from confbag.ratchets.configuration import Configuration
 from confbag.ratchets.finding import Unanalysed
 from confbag.ratchets.source.modules import module_of
+from confbag.ratchets.source.newer import Unread
 
 if TYPE_CHECKING:
-    from confbag.ratchets.binder.facts import ModuleFacts
     from confbag.ratchets.binder.world import Known
-    from confbag.ratchets.source.parse import Module
 
 
 class Examiner:
@@ -51,11 +49,15 @@ class Examiner:
             return self._examined(task, known)
         except (RecursionError, MemoryError):
             return Examined(Unanalysed(path, "nested too deep"), {})
+        except Unread as error:
+            return Examined(Unanalysed(path, str(error)), {})
         except OSError as error:
             return Examined(Unanalysed(path, f"cannot be read: {error.strerror or error}"), {})
         except Exception as error:
             # A fault of ours on one file: it is said and counts in the exit status, and the other files go on.
-            return Examined(Unanalysed(path, f"the analysis failed: {type(error).__name__}: {error}"), {})
+            return Examined(
+                Unanalysed(path, f"the analysis failed, please report it: {type(error).__name__}: {error}"), {}
+            )
 
     def _examined(self, task: Task, known: Known) -> Examined:
         from confbag.ratchets.source.parse import Module, parse
@@ -76,19 +78,7 @@ class Examiner:
 
             release(module)
         if task.records:
-            facts["records"] = self._bound(module, task, known)
+            from confbag.ratchets.binder.bind import bind_exactly
+
+            facts["records"] = bind_exactly(module, self.configuration, known, task.wanted)[1]
         return Examined(None, facts)
-
-    def _bound(self, module: Module, task: Task, known: Known) -> ModuleFacts:
-        from confbag.ratchets.binder.bind import bind
-        from confbag.ratchets.binder.world import World
-
-        bound = bind(module, self.configuration, World(self.configuration, known), task.wanted)
-        if bound.inexact and not module.large:
-            from confbag.ratchets.source.newer import lowered
-
-            better = lowered(module.source)
-            if better is not None:
-                module = replace(module, tree=better[0], exact=True)
-                bound = bind(module, self.configuration, World(self.configuration, known), task.wanted)
-        return bound

@@ -10,7 +10,6 @@ from confbag.ratchets.binder.values import join
 from confbag.ratchets.binder.world import Known
 from confbag.ratchets.configuration import Configuration, RecordSpec
 from confbag.ratchets.finding import Finding, Fix, Place
-from confbag.ratchets.paths import normal, within
 
 # One finding per access: the first of these that saw it.
 _ORDER = {"CB111": 0, "CB101": 1, "CB102": 2, "CB103": 3, "CB105": 4, "CB104": 5}
@@ -60,7 +59,7 @@ class Link:
         for path, facts in self.facts.items():
             if path not in paths:
                 continue
-            owned = {name for name, spec in self.specs.items() if self._owns(spec, path)}
+            owned = self.configuration.owned(path)
             places: dict[tuple[Place, str], list[Sight]] = {}
             for place, sights in facts.sights.items():
                 for sight in sights:
@@ -75,10 +74,6 @@ class Link:
                 best = min(seen_there, key=lambda sight: (_ORDER[sight.code], sight.spec, sight.symbol))
                 if best.code in self.configuration.codes:
                     yield self._finding(path, place, best)
-
-    def _owns(self, spec: RecordSpec, path: str) -> bool:
-        inside = path.removeprefix(self.configuration.prefix)
-        return any(within(inside, normal(owner)) for owner in spec.owners)
 
     # Guesses by name
 

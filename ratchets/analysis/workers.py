@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar, cast
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+# Of more tasks than so many, this share of the weight is dealt out only when a process is done.
 _MANY = 64
 _SPARE = 0.15
 _HEAD = struct.Struct("!II")

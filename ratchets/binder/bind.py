@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import sys
+from dataclasses import replace
 from typing import NamedTuple
 
 from confbag.ratchets.binder.binder import Binder
 from confbag.ratchets.binder.facts import ModuleFacts
 from confbag.ratchets.binder.order import Order
 from confbag.ratchets.binder.values import Const, Value
-from confbag.ratchets.binder.world import World
+from confbag.ratchets.binder.world import Known, World
 from confbag.ratchets.configuration import Configuration
 from confbag.ratchets.source.parse import Module
 
@@ -33,6 +34,25 @@ def bind(
     finally:
         binder.release()
         sys.setrecursionlimit(limit)
+
+
+def bind_exactly(
+    module: Module, configuration: Configuration, known: Known, wanted: frozenset[str] = frozenset()
+) -> tuple[Module, ModuleFacts]:
+    """The facts, and the module with the tree that they are of.
+
+    Where something was seen at a place that `ast` has wrong (in f-strings, before Python 3.12) that is libcst's tree,
+    unless it refuses the text. Raises newer.Unread.
+    """
+    facts = bind(module, configuration, World(configuration, known), wanted)
+    if facts.inexact and not module.large:
+        from confbag.ratchets.source.newer import lowered
+
+        better = lowered(module.source)
+        if better is not None:
+            module = replace(module, tree=better[0], exact=True)
+            facts = bind(module, configuration, World(configuration, known), wanted)
+    return module, facts
 
 
 class _Shared(NamedTuple):

@@ -32,7 +32,8 @@ def offered(table: Table, listed: dict[int, str], known: Iterable[str]) -> dict[
         try:
             module = points[name].load()
         except Exception as error:
-            table.fault(f"the plugin {name!r} cannot be imported: {type(error).__name__}: {error}", "plugins", number)
+            said = f"{type(error).__name__}: {error}; repair it, or take it out of `plugins`"
+            table.fault(f"the plugin {name!r} cannot be imported: {said}", "plugins", number)
             continue
         code = getattr(module, "CODE", None)
         if not isinstance(code, str) or not code:

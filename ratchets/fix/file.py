@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from confbag.ratchets.allowed import suppressions
 from confbag.ratchets.analysis.link import Link
-from confbag.ratchets.binder.bind import bind
-from confbag.ratchets.binder.world import Known, World
+from confbag.ratchets.binder.bind import bind_exactly
+from confbag.ratchets.binder.world import Known
 from confbag.ratchets.configuration import Configuration
 from confbag.ratchets.finding import Finding
 from confbag.ratchets.fix import checking, leftovers, places
 from confbag.ratchets.fix.edits import Changes, Edit, applied
 from confbag.ratchets.fix.imports import Needs
 from confbag.ratchets.fix.scopes import Scopes
-from confbag.ratchets.source.newer import lowered
+from confbag.ratchets.source.newer import Unread
 from confbag.ratchets.source.parse import Module, parse
 
 _ROUNDS = 10
@@ -50,6 +50,13 @@ class Around:
 
 def fix_file(module: Module, wanted: Container[tuple[str, str, str, str]], around: Around) -> Fixed:
     """The file with every certain read replaced whose key is wanted; the same bytes where nothing is certain."""
+    try:
+        return _fixed(module, wanted, around)
+    except Unread as error:
+        return Fixed(module.path, module.source, 0, (f"{module.path}: {error}",))
+
+
+def _fixed(module: Module, wanted: Container[tuple[str, str, str, str]], around: Around) -> Fixed:
     source = module.source
     count = 0
     left: list[str] = []
@@ -74,13 +81,7 @@ def fix_file(module: Module, wanted: Container[tuple[str, str, str, str]], aroun
 
 def analysed(module: Module, around: Around) -> tuple[Module, list[Finding]]:
     """The findings of one module, as other modules are known, and the module with the tree that they were found in."""
-    world = World(around.configuration, around.known)
-    facts = bind(module, around.configuration, world)
-    if facts.inexact:
-        better = lowered(module.source)
-        if better is not None:
-            module = replace(module, tree=better[0], exact=True)
-            facts = bind(module, around.configuration, world)
+    module, facts = bind_exactly(module, around.configuration, around.known)
     return module, sorted(Link({module.path: facts}, around.configuration).findings({module.path}))
 
 

@@ -12,14 +12,21 @@ _SECONDS = 30
 _MEMORY = 2 << 30
 
 
+class Unread(Exception):
+    """libcst did not come back with a file: what happened, for people."""
+
+
 def read(source: bytes) -> ast.Module | None:
-    """The tree of a file that `ast` refused, None where libcst refuses it too or nothing in it is newer."""
+    """The tree of a file that `ast` refused, None where libcst refuses it too or nothing in it is newer.
+
+    Raises Unread.
+    """
     found = lowered(source)
     return found[0] if found is not None and found[1] > sys.version_info[:2] else None
 
 
 def lowered(source: bytes) -> tuple[ast.Module, tuple[int, int]] | None:
-    """The tree as libcst reads it, and the oldest Python that could; None where it cannot, or does not come back."""
+    """The tree as libcst reads it, and the oldest Python that could; None where libcst refuses it. Raises Unread."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", "from confbag.ratchets.source.newer import main; main()"],
@@ -30,15 +37,17 @@ def lowered(source: bytes) -> tuple[ast.Module, tuple[int, int]] | None:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
             check=False,
         )
-    except (subprocess.TimeoutExpired, OSError):
-        return None
+    except subprocess.TimeoutExpired as error:
+        raise Unread(f"libcst did not read it within {_SECONDS} s; exclude it, or run a newer Python") from error
+    except OSError as error:
+        raise Unread(f"no process could be had for libcst: {error.strerror or error}") from error
     if done.returncode:
-        return None
-    try:
-        tree, needs = pickle.loads(done.stdout)
-    except (pickle.UnpicklingError, EOFError, ValueError, RecursionError):
-        return None
-    return (tree, needs) if isinstance(tree, ast.Module) else None
+        raise Unread(
+            f"libcst ended with {done.returncode} over it: nested too deep, or more than {_MEMORY >> 30} GiB or "
+            f"{_SECONDS} s; exclude it, or run a newer Python"
+        )
+    made: tuple[ast.Module, tuple[int, int]] | None = pickle.loads(done.stdout)
+    return made
 
 
 def main() -> None:
@@ -56,7 +65,12 @@ def main() -> None:
 
     gc.disable()
     sys.setrecursionlimit(12_000)
+    from libcst import ParserSyntaxError
+
     from confbag.ratchets.source.lowering.module import lower
 
-    made = lower(sys.stdin.buffer.read())
+    try:
+        made = lower(sys.stdin.buffer.read())
+    except (ParserSyntaxError, UnicodeDecodeError):
+        made = None
     sys.stdout.buffer.write(pickle.dumps(made, pickle.HIGHEST_PROTOCOL))

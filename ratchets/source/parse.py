@@ -93,7 +93,10 @@ def parse(path: str, name: str, package: bool, source: bytes, max_bytes: int) ->
     if isinstance(tree, SyntaxError):
         from confbag.ratchets.source import newer
 
-        lowered = newer.read(source) if len(source) <= max_bytes else None
+        try:
+            lowered = newer.read(source) if len(source) <= max_bytes else None
+        except newer.Unread as error:
+            return Unanalysed(path, f"{tree.msg} for this Python, and {error}", tree.lineno or 0)
         if lowered is None:
             return Unanalysed(path, f"syntax error: {tree.msg}", tree.lineno or 0)
         tree = lowered

@@ -129,7 +129,11 @@ def test_every_mistake_about_plugins_is_said_with_the_others_and_its_place(insta
         "ratchets.toml:3:1: unknown key `rots`; did you mean `roots`?",
     ]
     for load_, said in (
-        (lambda self: 1 / 0, "the plugin 'acme' cannot be imported: ZeroDivisionError: division by zero"),
+        (
+            lambda self: 1 / 0,
+            "the plugin 'acme' cannot be imported: ZeroDivisionError: division by zero; repair it, or take it out of "
+            "`plugins`",
+        ),
         (lambda self: types.ModuleType("empty"), "the plugin 'acme' is no rule: it has no CODE"),
         (
             lambda self: types.SimpleNamespace(CODE="CB101"),

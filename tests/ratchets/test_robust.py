@@ -183,6 +183,15 @@ def test_deep_code_in_newer_syntax_ends_a_process_of_its_own(judge_files, deep):
     assert judged.symbols("engine/good.py") == ["CB101 record.tp_size"]
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="no syntax is newer than this Python")
+def test_a_file_that_libcst_does_not_come_back_with_is_told_from_one_with_a_mistake(judge_files, monkeypatch):
+    monkeypatch.setattr(newer, "_SECONDS", 0.0001)
+    judged = judge_files({"engine/newer.py": f"{IMPORT}x = t'{{a}}'\ny = get_server_args().a\n"})
+    (reason,) = [bad.reason for bad in judged.analysis.unanalysed]
+    assert "libcst did not read it within" in reason
+    assert "exclude it, or run a newer Python" in reason
+
+
 def test_libcst_rescues_only_newer_syntax():
     assert newer.read(b"1 = x\n") is None
     assert newer.read(b"x = 1\n") is None
