@@ -12,6 +12,10 @@ from confbag.ratchets.paths import named, normal, within
 
 DEFAULT_CODES = ("CB101", "CB102", "CB103", "CB105", "CB111", "CB121")
 MAX_BYTES = 1_000_000
+# Beside the configuration: baselines, exceptions, the cache.
+FOLDER = ".ratchets"
+CACHE = f"{FOLDER}/cache"
+EXCEPTIONS = "exceptions.toml"
 
 
 @dataclass(frozen=True, slots=True)

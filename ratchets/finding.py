@@ -58,8 +58,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Unanalysed:
-    """A file that no rule could judge, and the reason in words."""
+    """A file that no rule could judge, and the reason in words.
+
+    `lasting`: the file itself is the reason, so that another run would say the same.
+    """
 
     path: str
     reason: str
     line: int = 0
+    lasting: bool = True

@@ -12,13 +12,12 @@ from confbag.ratchets.allowed import suppressions
 from confbag.ratchets.allowed.baseline import Baseline
 from confbag.ratchets.allowed.judge import Verdict, judge
 from confbag.ratchets.allowed.suppressions import Suppression
-from confbag.ratchets.analysis.cache import FOLDER as FOLDER_OF_CACHE
 from confbag.ratchets.analysis.cache import Cache
 from confbag.ratchets.analysis.engine import Analysis, analyse
 from confbag.ratchets.codes import RECORD_RULES, RULES, SUPPRESSION
 from confbag.ratchets.config import file as config_file
 from confbag.ratchets.config.file import shown_of as shown_of
-from confbag.ratchets.configuration import Configuration
+from confbag.ratchets.configuration import CACHE, EXCEPTIONS, FOLDER, Configuration
 from confbag.ratchets.faults import Fault, UsageError
 from confbag.ratchets.finding import Finding
 from confbag.ratchets.output import Progress
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
     from datetime import date
 
     from confbag.ratchets.allowed.exceptions import Allowance
-
-FOLDER = ".ratchets"
-EXCEPTIONS = "exceptions.toml"
 
 
 class Session(NamedTuple):
@@ -245,7 +241,7 @@ def _judged(
 
 def cache_of(configuration: Configuration) -> Cache:
     """What earlier runs found out."""
-    return Cache(configuration.root / FOLDER_OF_CACHE)
+    return Cache(configuration.root / CACHE)
 
 
 def comments_of(session: Session, analysis: Analysis, reading: Reading) -> tuple[list[Suppression], list[Finding]]:

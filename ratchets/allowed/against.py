@@ -11,17 +11,14 @@ from confbag.ratchets.allowed import exceptions
 from confbag.ratchets.allowed.baseline import Baseline, encode, grown
 from confbag.ratchets.allowed.exceptions import Allowance
 from confbag.ratchets.allowed.judge import Key, Verdict, key_of, moves
-from confbag.ratchets.analysis.cache import FOLDER as FOLDER_OF_CACHE
 from confbag.ratchets.analysis.cache import Cache
 from confbag.ratchets.analysis.engine import Analysis, analyse
-from confbag.ratchets.configuration import Configuration
+from confbag.ratchets.configuration import CACHE, EXCEPTIONS, FOLDER, Configuration
 from confbag.ratchets.faults import Fault, usage
 from confbag.ratchets.finding import Finding
 from confbag.ratchets.output import Progress
 from confbag.ratchets.source.files import covered
 from confbag.ratchets.source.git import Blobs, Git
-
-FOLDER = ".ratchets"
 
 
 class Before(NamedTuple):
@@ -42,9 +39,7 @@ class _Elsewhere(Cache):
             super().write(name, value)
 
 
-def read_before(
-    configuration: Configuration, ref: str, codes: tuple[str, ...], *, jobs: int = 1, cached: bool = True
-) -> Before:
+def read_before(configuration: Configuration, ref: str, codes: tuple[str, ...], *, cached: bool = True) -> Before:
     """Analyse a commit's own tree, from its blobs. UsageError where it cannot be reached."""
     git = Git(configuration.repository)
     commit = git.commit(ref)
@@ -61,17 +56,18 @@ def read_before(
                 raise usage(f"{path} of {ref!r} is not in this clone; fetch it whole (no --filter)", "--against")
             return content
 
-        cache = _Elsewhere(configuration.root / FOLDER_OF_CACHE) if cached else None
+        cache = _Elsewhere(configuration.root / CACHE) if cached else None
         with Progress(f"files of {ref}") as watch:
-            analysis = analyse(configuration, files, read=read, cache=cache, jobs=jobs, full=True, watch=watch)
+            # Forked processes would talk into one pipe to git.
+            analysis = analyse(configuration, files, read=read, cache=cache, jobs=1, full=True, watch=watch)
         ours = f"{configuration.prefix}{FOLDER}"
         baselines = {}
         for code in codes:
             content = blobs.get(f"{commit}:{ours}/{code}.tsv")
             if content is not None:
                 baselines[code] = Baseline.parse(content, f"{ref}:{ours}/{code}.tsv")
-        content = blobs.get(f"{commit}:{ours}/exceptions.toml")
-        allowed, _ = exceptions.parse(content or b"", f"{ref}:{ours}/exceptions.toml", known=codes)
+        content = blobs.get(f"{commit}:{ours}/{EXCEPTIONS}")
+        allowed, _ = exceptions.parse(content or b"", f"{ref}:{ours}/{EXCEPTIONS}", known=codes)
     return Before(ref, analysis, baselines, tuple(allowed))
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from confbag.ratchets.writing import sweep, write_whole
 
-FOLDER = ".ratchets/cache"
 _MAGIC = b"confbag ratchets 1\n"
 _LIMIT = 32 << 20
 _RESULTS = 8

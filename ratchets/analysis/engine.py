@@ -153,7 +153,7 @@ class Run:
             try:
                 source = self.read(path)
             except OSError as error:
-                self.failed[path] = Unanalysed(path, f"cannot be read: {error.strerror or error}")
+                self.failed[path] = Unanalysed(path, f"cannot be read: {error.strerror or error}", lasting=False)
                 continue
             self.sizes[path] = len(source)
             codes, records = triggers.of(source) if self.triage else (tuple(self.rules), self.records)
@@ -219,7 +219,10 @@ class Run:
             jobs=jobs,
             weight=lambda task: self.sizes[task.path] * (3 if task.records else 1),
         ):
-            examined = Examined(Unanalysed(task.path, result.reason), {}) if isinstance(result, Died) else result
+            if isinstance(result, Died):
+                examined = Examined(Unanalysed(task.path, result.reason, lasting=False), {})
+            else:
+                examined = result
             self._take(task, examined)
             self.done += 1
             if self.watch is not None:
@@ -346,7 +349,7 @@ class Run:
             if hasattr(rule, "echoes")
         }
         self.keeper.keep(self.facts, echoed, words, self.modules if self.records else None)
-        self.keeper.cache.save_result(key, analysis)
+        self.keeper.keep_result(key, analysis)
 
 
 __all__ = ["Analysis", "Examined", "Run", "analyse"]

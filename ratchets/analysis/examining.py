@@ -47,12 +47,16 @@ class Examiner:
         path = task.path
         try:
             return self._examined(task, known)
-        except (RecursionError, MemoryError):
+        except RecursionError:
             return Examined(Unanalysed(path, "nested too deep"), {})
+        except MemoryError:
+            return Examined(
+                Unanalysed(path, "no memory was left for it; run with --jobs 1, or exclude it", lasting=False), {}
+            )
         except Unread as error:
-            return Examined(Unanalysed(path, str(error)), {})
+            return Examined(Unanalysed(path, str(error), lasting=False), {})
         except OSError as error:
-            return Examined(Unanalysed(path, f"cannot be read: {error.strerror or error}"), {})
+            return Examined(Unanalysed(path, f"cannot be read: {error.strerror or error}", lasting=False), {})
         except Exception as error:
             # A fault of ours on one file: it is said and counts in the exit status, and the other files go on.
             return Examined(

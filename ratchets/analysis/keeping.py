@@ -69,8 +69,7 @@ class Keeper:
         """Keep what a file gave."""
         if task.path not in self.digests:
             return
-        if examined.unanalysed is not None and "process" in examined.unanalysed.reason:
-            # A process that was ended says nothing of the file.
+        if examined.unanalysed is not None and not examined.unanalysed.lasting:
             return
         key = self._entry(task)
         kept = self.cache.get(key)
@@ -109,6 +108,11 @@ class Keeper:
             held = facts if code in RULES else {path: packed(one) for path, one in facts.items()}
             self.cache.write(f"last-{code}", (self.options, held))
         self.cache.write("last-words", (self.options, words, echoed))
+
+    def keep_result(self, key: bytes, analysis: Analysis) -> None:
+        """Keep what a whole run came to, unless another one on the same files may come to more."""
+        if all(each.lasting for each in analysis.unanalysed):
+            self.cache.save_result(key, analysis)
 
     def words(self) -> tuple[Sequence[str], Mapping[str, Sequence[bytes]]] | None:
         """The words that the last full run found to be triggers: of the record rules, and of others by code."""

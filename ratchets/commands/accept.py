@@ -9,6 +9,7 @@ from pathlib import Path
 from confbag.ratchets import session
 from confbag.ratchets.allowed.exceptions import LONGEST, Allowance, narrowest
 from confbag.ratchets.allowed.written import added
+from confbag.ratchets.configuration import EXCEPTIONS
 from confbag.ratchets.faults import Fault, UsageError, usage
 from confbag.ratchets.output import say
 from confbag.ratchets.report.words import clean, count
@@ -58,7 +59,7 @@ def run(args: Namespace, cwd: Path) -> int:
     if not number or (held is None and "new" not in states):
         raise usage(f"{clean(str(entry))} has nothing new: there is nothing to accept", "PATH")
 
-    file = opened.file(session.EXCEPTIONS)
+    file = opened.file(EXCEPTIONS)
     content = file.read_bytes() if file.exists() else b""
     issue = args.issue or (held.issue if held is not None else "")
     write_whole(file, added(content, entry._replace(most=number, issue=issue), session.shown_of(file)))

@@ -8,6 +8,7 @@ from pathlib import Path
 from confbag.ratchets import session
 from confbag.ratchets.allowed.baseline import Place, shown
 from confbag.ratchets.commands.history import history
+from confbag.ratchets.configuration import FOLDER
 from confbag.ratchets.faults import usage
 from confbag.ratchets.output import say
 from confbag.ratchets.report.words import clean
@@ -39,7 +40,7 @@ def run(args: Namespace, cwd: Path) -> int:
         before = now
     if not changes:
         raise usage(f"no commit's baseline has an entry that {' '.join(map(repr, args.key))} names", "KEY")
-    folder = f"{configuration.prefix}{session.FOLDER}"
+    folder = f"{configuration.prefix}{FOLDER}"
     for (code, place), steps in sorted(changes.items()):
         say(f"{folder}/{code}.tsv: {shown(place)}\n" + "".join(f"  {clean(step)}\n" for step in steps))
     return 0

@@ -14,6 +14,7 @@ from confbag.ratchets.allowed.baseline import Baseline
 from confbag.ratchets.allowed.judge import FAILED, Verdict, key_of
 from confbag.ratchets.commands import guessing, initial
 from confbag.ratchets.config import file as config_file
+from confbag.ratchets.configuration import FOLDER
 from confbag.ratchets.faults import Fault, UsageError, usage
 from confbag.ratchets.output import complain, say
 from confbag.ratchets.report.words import clean, count
@@ -68,7 +69,7 @@ def run(args: Namespace, cwd: Path) -> int:
     _write_baselines(opened, verdict)
     hooked = (root / _HOOKS).exists()
     for path, text in (
-        (f"{session.FOLDER}/.gitattributes", initial.GITATTRIBUTES),
+        (f"{FOLDER}/.gitattributes", initial.GITATTRIBUTES),
         (_WORKFLOW, initial.workflow(_branch(root))),
         (_HOOKS, initial.HOOKS),
     ):

@@ -8,10 +8,11 @@ from pathlib import Path
 from confbag.ratchets.allowed.baseline import repaired
 from confbag.ratchets.allowed.written import tidied as tidied_exceptions
 from confbag.ratchets.config import file as config_file
+from confbag.ratchets.configuration import EXCEPTIONS, FOLDER
 from confbag.ratchets.faults import Fault, UsageError, usage
 from confbag.ratchets.output import complain, say
 from confbag.ratchets.report.words import clean, count
-from confbag.ratchets.session import EXCEPTIONS, FOLDER, known_codes, open_session, read_exceptions, shown_of
+from confbag.ratchets.session import known_codes, open_session, read_exceptions, shown_of
 from confbag.ratchets.writing import sweep, write_whole
 
 

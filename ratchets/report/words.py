@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from confbag.ratchets.allowed.baseline import Baseline, shown
 from confbag.ratchets.allowed.judge import Judged, Moved, Stale, Verdict
 from confbag.ratchets.codes import RULES
+from confbag.ratchets.configuration import FOLDER
 
-FOLDER = ".ratchets"
 # What XML 1.0 cannot hold, even escaped.
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

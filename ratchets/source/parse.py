@@ -96,7 +96,7 @@ def parse(path: str, name: str, package: bool, source: bytes, max_bytes: int) ->
         try:
             lowered = newer.read(source) if len(source) <= max_bytes else None
         except newer.Unread as error:
-            return Unanalysed(path, f"{tree.msg} for this Python, and {error}", tree.lineno or 0)
+            return Unanalysed(path, f"{tree.msg} for this Python, and {error}", tree.lineno or 0, lasting=False)
         if lowered is None:
             return Unanalysed(path, f"syntax error: {tree.msg}", tree.lineno or 0)
         tree = lowered

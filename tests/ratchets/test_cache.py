@@ -16,6 +16,11 @@ import pytest
 from confbag.ratchets.analysis import cache as caching
 from confbag.ratchets.analysis import keeping
 from confbag.ratchets.analysis.cache import Cache
+from confbag.ratchets.analysis.engine import Analysis, analyse
+from confbag.ratchets.analysis.examining import Examiner
+from confbag.ratchets.analysis.results import Examined
+from confbag.ratchets.configuration import Configuration
+from confbag.ratchets.finding import Unanalysed
 
 if TYPE_CHECKING:
     from conftest import Engine
@@ -134,3 +139,20 @@ def test_another_state_of_our_own_modules_is_another_version(tmp_path: Path) -> 
     with (copied / "rules" / "record_read.py").open("a") as module:
         module.write("# and one more line\n")
     assert told() != before
+
+
+@pytest.mark.parametrize("lasting", [True, False])
+def test_what_only_happened_to_a_run_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lasting: bool
+) -> None:
+    configuration = Configuration(tmp_path, tmp_path, codes=("CB121",))
+    sources = {"a.py": b"X = []\ndef f():\n    X.append(1)\n"}
+
+    def analysis() -> Analysis:
+        return analyse(configuration, sources, read=sources.__getitem__, cache=Cache(tmp_path / "cache"))
+
+    with monkeypatch.context() as patch:
+        reason = Examined(Unanalysed("a.py", "it happened", lasting=lasting), {})
+        patch.setattr(Examiner, "__call__", lambda self, task, known: reason)
+        assert [each.reason for each in analysis().unanalysed] == ["it happened"]
+    assert [each.reason for each in analysis().unanalysed] == (["it happened"] if lasting else [])
