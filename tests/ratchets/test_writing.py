@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -101,6 +102,18 @@ def litter(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.rglob("*") if file.name.endswith(".new"))
 
 
+def locked(folder: Path) -> list[str]:
+    """Of the litter, what somebody is writing."""
+    found = []
+    for name in litter(folder):
+        with (folder / name).open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                found.append(name)
+    return found
+
+
 def test_what_a_killed_process_left_is_swept_by_the_next_and_what_one_writes_now_is_not(tmp_path: Path) -> None:
     path = tmp_path / "CB101.tsv"
     path.write_bytes(OLD)
@@ -111,8 +124,8 @@ def test_what_a_killed_process_left_is_swept_by_the_next_and_what_one_writes_now
             process.send_signal(signal.SIGSTOP)
             # A signal takes its time to arrive.
             os.waitpid(process.pid, os.WUNTRACED)
-            # Stopped, not dead: what it holds stays.
-            held = litter(tmp_path)
+            # Stopped, not dead: what it holds stays. In the moment between opening a file and locking it it holds none.
+            held = locked(tmp_path)
             sweep(tmp_path)
             kept = litter(tmp_path)
             process.kill()
@@ -122,6 +135,23 @@ def test_what_a_killed_process_left_is_swept_by_the_next_and_what_one_writes_now
     write_whole(path, b"new")
     assert litter(tmp_path) == []
     assert path.read_bytes() == b"new"
+
+
+def test_a_file_that_is_swept_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, swept = fcntl.flock, []
+
+    def late(descriptor: int, operation: int) -> None:
+        if not swept:
+            swept.extend(litter(tmp_path))
+            sweep(tmp_path)
+        lock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    write_whole(tmp_path / "CB101.tsv", b"new")
+    assert len(swept) == 1
+    assert ((tmp_path / "CB101.tsv").read_bytes(), litter(tmp_path)) == (b"new", [])
 
 
 def test_what_a_killed_process_left_is_swept_by_tidy_and_read_by_nobody(engine: Engine) -> None:
