@@ -9,20 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from confbag.bag import Bag as Bag
-    from confbag.context import accessor as accessor
-    from confbag.context import attention_backends as attention_backends
-    from confbag.context import get_device as get_device
-    from confbag.context import get_disagg as get_disagg
-    from confbag.context import get_exec as get_exec
-    from confbag.context import get_memory as get_memory
-    from confbag.context import get_model as get_model
-    from confbag.context import get_parallel as get_parallel
-    from confbag.context import get_spec as get_spec
-    from confbag.context import is_published as is_published
-    from confbag.context import override as override
-    from confbag.context import publish as publish
-    from confbag.context import use_context as use_context
+    from confbag.bag.bag import Bag as Bag
+    from confbag.bag.loading import load as load
     from confbag.errors import AgreementError as AgreementError
     from confbag.errors import AlreadyPublishedError as AlreadyPublishedError
     from confbag.errors import BindError as BindError
@@ -40,18 +28,30 @@ if TYPE_CHECKING:
     from confbag.errors import SignatureError as SignatureError
     from confbag.errors import SwapError as SwapError
     from confbag.errors import UnresolvedError as UnresolvedError
-    from confbag.handover import adopt as adopt
-    from confbag.handover import handoff as handoff
-    from confbag.loading import load as load
     from confbag.namespaces.fields import Auto as Auto
     from confbag.namespaces.fields import Namespace as Namespace
-    from confbag.schema import Config as Config
-    from confbag.secret import Secret as Secret
+    from confbag.process.context import accessor as accessor
+    from confbag.process.context import attention_backends as attention_backends
+    from confbag.process.context import get_device as get_device
+    from confbag.process.context import get_disagg as get_disagg
+    from confbag.process.context import get_exec as get_exec
+    from confbag.process.context import get_memory as get_memory
+    from confbag.process.context import get_model as get_model
+    from confbag.process.context import get_parallel as get_parallel
+    from confbag.process.context import get_spec as get_spec
+    from confbag.process.context import is_published as is_published
+    from confbag.process.context import override as override
+    from confbag.process.context import publish as publish
+    from confbag.process.context import use_context as use_context
+    from confbag.process.handover import adopt as adopt
+    from confbag.process.handover import handoff as handoff
+    from confbag.schema.config import Config as Config
     from confbag.sources.record import Record as Record
+    from confbag.words.secret import Secret as Secret
 
 _HOMES = {
-    "confbag.bag": ("Bag",),
-    "confbag.context": (
+    "confbag.bag.bag": ("Bag",),
+    "confbag.process.context": (
         "accessor",
         "attention_backends",
         "get_device",
@@ -85,11 +85,11 @@ _HOMES = {
         "SwapError",
         "UnresolvedError",
     ),
-    "confbag.handover": ("adopt", "handoff"),
-    "confbag.loading": ("load",),
+    "confbag.process.handover": ("adopt", "handoff"),
+    "confbag.bag.loading": ("load",),
     "confbag.namespaces.fields": ("Auto", "Namespace"),
-    "confbag.schema": ("Config",),
-    "confbag.secret": ("Secret",),
+    "confbag.schema.config": ("Config",),
+    "confbag.words.secret": ("Secret",),
     "confbag.sources.record": ("Record",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

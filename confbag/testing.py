@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from confbag.backends.binding.targets import locate
-from confbag.backends.op import Implementation, Op
-from confbag.backends.plugins import installed
-from confbag.backends.registry import Registry
-from confbag.backends.rejection import Rejection
-from confbag.backends.signature import check_signature
+from confbag.backends.bind.targets import locate
+from confbag.backends.declare.op import Implementation, Op
+from confbag.backends.declare.plugins import installed
+from confbag.backends.declare.registry import Registry
+from confbag.backends.declare.signature import check_signature
+from confbag.backends.words.rejection import Rejection
 from confbag.errors import DeclaredOnlyError, RegistrationError
-from confbag.suggest import nearest
+from confbag.words.suggest import nearest
 
 
 def check_implementation(

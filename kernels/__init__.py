@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from confbag.backends.registry import Registry
+    from confbag.backends.declare.registry import Registry
 
 
 def register(registry: Registry) -> None:

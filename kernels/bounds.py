@@ -14,7 +14,7 @@ from typing import Final
 from torch import Tensor
 from torch.compiler import is_compiling
 
-from confbag.context import get_exec, is_published
+from confbag.process.context import get_exec, is_published
 
 SWITCH: Final = "CONFBAG_DEBUG_BOUNDS"
 

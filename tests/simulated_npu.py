@@ -25,8 +25,8 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from confbag.backends.libraries import Library
-from confbag.backends.registry import Registry
+from confbag.backends.declare.libraries import Library
+from confbag.backends.declare.registry import Registry
 
 KEY = "PrivateUse1"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 
-from confbag.backends import catalogue
+from confbag.backends.catalog import own
 from confbag.backends.platforms.platform import Platform, canonical
 
 
@@ -39,7 +39,7 @@ class Component:
 def components() -> Mapping[str, Component]:
     """Every component known here, by canonical name."""
     found = {}
-    for name, row in catalogue.read("components.yaml").items():
+    for name, row in own("components.yaml").items():
         distributions = {
             key: None if devices == "any" else tuple(devices) for key, devices in row["distributions"].items()
         }

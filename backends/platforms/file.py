@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 from confbag.backends.platforms import arch as arches
 from confbag.backends.platforms.platform import DEVICES, SCHEMA, Platform, canonical
-from confbag.backends.platforms.versions import normalise_version
+from confbag.backends.words.versions import normalise_version
 from confbag.errors import ConfigError, Fault
 from confbag.sources.keys import shown
 from confbag.sources.yaml import Document, load_document, load_file
-from confbag.suggest import nearest
+from confbag.words.suggest import nearest
 
 TOOLKITS = ("cuda", "hip", "cann", "driver", "nvcc", "rocm", "musa", "sycl", "oneapi", "level-zero")
 """Toolkits known here; a plug-in's own is accepted unless it looks like one of these mistyped."""

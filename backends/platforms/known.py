@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from confbag.backends import catalogue
+from confbag.backends.catalog import own
 from confbag.backends.platforms import arch as arches
 from confbag.backends.platforms.platform import Platform
 from confbag.errors import PlatformError
-from confbag.suggest import nearest
+from confbag.words.suggest import nearest
 
 
 @lru_cache(maxsize=1)
 def _devices() -> dict[str, Any]:
-    return catalogue.read("platforms.yaml")
+    return own("platforms.yaml")
 
 
 def names() -> tuple[str, ...]:

@@ -182,7 +182,7 @@ def _words(words: Iterable[str], what: str) -> tuple[str, ...]:
 
 
 def _toolkit(toolkit: Mapping[str, str]) -> dict[str, str]:
-    from confbag.backends.platforms.versions import normalise_version
+    from confbag.backends.words.versions import normalise_version
 
     found: dict[str, str] = {}
     for name in sorted(toolkit):

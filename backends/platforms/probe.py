@@ -15,7 +15,7 @@ from confbag.backends.platforms.platform import DEVICES, THIS, Platform
 from confbag.backends.platforms.probe_facts import Accelerator, Fact, Look, Software
 from confbag.backends.platforms.probe_libraries import first_missing
 from confbag.backends.platforms.probe_packages import Extension
-from confbag.backends.platforms.versions import normalise_version
+from confbag.backends.words.versions import normalise_version
 from confbag.errors import PlatformError
 
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
@@ -217,7 +217,7 @@ class _Probing:
             modules=modules,
             namespaces=sorted(namespaces),
         )
-        problem = problem or answer.get("error")
+        problem = problem or answer.get("error") or _incomplete(answer)
         if problem is not None:
             self.notes.append(
                 f"importing torch in a child process failed ({problem}); what only torch can tell is unknown."
@@ -258,3 +258,9 @@ class _Probing:
             self.notes.append(
                 f"{build} sees no {platform.device} device ({told.get('error', 'is_available() is false')})."
             )
+
+
+def _incomplete(answer: dict[str, Any]) -> str | None:
+    """What an answer of `child_facts.torch_facts` lacks: something else may have printed its last line."""
+    lacking = [part for part in ("version", "devices", "failed") if part not in answer]
+    return f"its answer lacks {', '.join(lacking)}" if lacking else None

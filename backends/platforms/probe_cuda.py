@@ -8,7 +8,7 @@ from typing import Any
 from confbag.backends.platforms import arch as arches
 from confbag.backends.platforms.evidence import Evidence
 from confbag.backends.platforms.probe_facts import Accelerator, Fact, Software
-from confbag.backends.platforms.versions import normalise_version, release
+from confbag.backends.words.versions import normalise_version, release
 
 LIMIT = 20.0
 """Seconds that the driver and its tools may take."""

@@ -7,7 +7,7 @@ import re
 from confbag.backends.platforms import arch as arches
 from confbag.backends.platforms.evidence import Evidence
 from confbag.backends.platforms.probe_facts import Accelerator, Fact, Software
-from confbag.backends.platforms.versions import normalise_version
+from confbag.backends.words.versions import normalise_version
 
 _NODES = "/sys/class/kfd/kfd/topology/nodes"
 _TARGET = re.compile(r"^gfx_target_version\s+([1-9]\d*)", re.M)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from confbag.backends.platforms import arch as arches
 from confbag.backends.platforms.evidence import Evidence
 from confbag.backends.platforms.probe_facts import Accelerator, Fact, Software
-from confbag.backends.platforms.versions import normalise_version
+from confbag.backends.words.versions import normalise_version
 
 LIMIT = 30.0
 """Seconds that CANN and npu-smi may take: opening the first device is slow."""

@@ -12,10 +12,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from confbag.backends import catalogue
+from confbag.backends.catalog import own
 from confbag.backends.platforms.components import components
 from confbag.backends.platforms.platform import canonical
-from confbag.backends.platforms.versions import release
+from confbag.backends.words.versions import release
 
 BACKENDS_GROUP = "torch.backends"
 """The entry points that `import torch` calls by itself."""
@@ -136,7 +136,7 @@ def version_mismatches(distributions: Mapping[str, Distribution], found: Iterabl
 
 @lru_cache(maxsize=1)
 def _known_extensions() -> dict[str, Any]:
-    return catalogue.read("extensions.yaml")
+    return own("extensions.yaml")
 
 
 def _in(entry: str) -> Iterator[Distribution]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from confbag.backends import catalogue
+from confbag.backends.catalog import own
 from confbag.backends.platforms.evidence import Evidence
 from confbag.backends.platforms.probe_facts import Accelerator, Fact, Software
 
@@ -41,7 +41,7 @@ def _arch(device: str) -> str | None:
         number = int(device, 16)
     except ValueError:
         return None
-    for arch, ranges in catalogue.read("intel_gpus.yaml").items():
+    for arch, ranges in own("intel_gpus.yaml").items():
         if any(first <= number <= last for first, last in ranges):
             return str(arch)
     return None

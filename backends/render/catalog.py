@@ -10,10 +10,9 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from confbag.backends.columns import Entry, Wanted, captured, entries, fills, rules
-from confbag.backends.registry import Registry
-from confbag.backends.rejection import say
-from confbag.backends.render import clean
+from confbag.backends.declare.columns import Entry, Wanted, captured, entries, fills, rules
+from confbag.backends.declare.registry import Registry
+from confbag.backends.declare.rules import Fill, Rule
 from confbag.backends.render.catalog_words import (
     LEGEND,
     cache_dtypes,
@@ -27,7 +26,8 @@ from confbag.backends.render.catalog_words import (
     where,
 )
 from confbag.backends.render.terminal import BLANK, BOLD, DIM, columns, text_of
-from confbag.backends.rules import Fill, Rule
+from confbag.backends.words.rejection import say
+from confbag.words.text import printable
 
 WIDTHS = (22, 6, 13, 8, 5, 8, 5)
 """Backend, phases, pages, KV, branches, features, batch invariant; graph takes what is left."""
@@ -109,10 +109,10 @@ def _table(registry: Registry, op: str, wanted: Wanted) -> Iterator[Table | Text
             _short(invariant_in(entry)),
             "yes" if captured(entry) else "no",
         )
-        yield columns([[clean(cell) for cell in cells]], *WIDTHS)
+        yield columns([[printable(cell) for cell in cells]], *WIDTHS)
         kinds = f"{', '.join(entry.kinds)} on " if entry.kinds else ""
         parts = [kinds + machine(entry), *entry.components, *entry.toolkit, *_terminal_notes(entry)]
-        yield columns([["", Text(clean("; ".join(parts)), DIM)]], 1)
+        yield columns([["", Text(printable("; ".join(parts)), DIM)]], 1)
     if not shown:
         yield Text("no backend is all of this")
     yield BLANK
@@ -142,7 +142,7 @@ def _fills(listed: Sequence[Fill]) -> Iterator[tuple[str, str, str]]:
 
 
 def _section(title: str, rows: Iterable[tuple[str, str, str]]) -> Iterator[Table | Text]:
-    listed = [[clean(cell) for cell in row] for row in rows]
+    listed = [[printable(cell) for cell in row] for row in rows]
     if listed:
         yield BLANK
         yield Text(title, BOLD)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from confbag.backends.columns import Entry, Wanted, captured, entries, fills, rules
-from confbag.backends.registry import Registry
+from confbag.backends.declare.columns import Entry, Wanted, captured, entries, fills, rules
+from confbag.backends.declare.registry import Registry
 from confbag.backends.render.catalog_words import (
     LEGEND,
     branches,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from confbag.backends.columns import ANY, Entry
-from confbag.backends.rejection import say
-from confbag.backends.rules import Fill, Rule
+from confbag.backends.declare.columns import ANY, Entry
+from confbag.backends.declare.rules import Fill, Rule
+from confbag.backends.words.rejection import say
 
 LEGEND = """\
 Phases: p prefill, d decode, s draft (speculation). Pages: the sizes, the default first; any: every size natively;

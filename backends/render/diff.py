@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from confbag.backends.diff import DECISIVE, BindingChange, Change, Diff, SettingChange
+from confbag.backends.compare.diff import DECISIVE, BindingChange, Change, Diff, SettingChange
 from confbag.backends.platforms.components import components
-from confbag.backends.render import clean
-from confbag.backends.render.page import fault_subject, reason, rule_name, value_text
+from confbag.backends.render.page import data_text, fault_subject, reason, rule_name
 from confbag.backends.render.terminal import BAD, BLANK, BOLD, DIM, GOOD, columns, labelled, text_of
+from confbag.words.text import printable
 
 if TYPE_CHECKING:
-    from confbag.backends.rejection import Rejection
-    from confbag.backends.sides import Decided, Fact, Side, Valued
+    from confbag.backends.compare.sides import Decided, Fact, Side, Valued
+    from confbag.backends.words.rejection import Rejection
 
 HEAD, NAME, WIDER = 2, 29, 34
 LISTED = 8
@@ -30,7 +30,7 @@ def render(diff: Diff, *, colour: bool = False) -> str:
 
 
 def _parts(diff: Diff) -> Iterator[Table | Text]:
-    yield labelled((("A", clean(diff.a.name)), ("B", clean(diff.b.name))), HEAD)
+    yield labelled((("A", printable(diff.a.name)), ("B", printable(diff.b.name))), HEAD)
     if diff.same:
         yield BLANK
         yield Text("no difference" + (" in what is decided" if diff.platform or diff.assumed else ""), GOOD)
@@ -70,13 +70,13 @@ def _alike(changes: Iterable[BindingChange]) -> Iterator[list[BindingChange]]:
 
 def _group(group: Sequence[BindingChange], diff: Diff) -> Iterator[Table | Text]:
     first = group[0]
-    yield Text(", ".join(clean(change.slot) for change in group))
+    yield Text(", ".join(printable(change.slot) for change in group))
     lines: list[tuple[str, str, str | Text]] = [("", "A", Text(_runs(first.a), _style(first.a)))]
     if no := _no(first.against_b):
-        lines.append(("", "", Text(f"not {clean(first.b.provider)} - {no}", DIM)))
+        lines.append(("", "", Text(f"not {printable(first.b.provider)} - {no}", DIM)))
     lines.append(("", "B", Text(_runs(first.b), _style(first.b))))
     if no := _no(first.against_a):
-        lines.append(("", "", Text(f"not {clean(first.a.provider)} - {no}", DIM)))
+        lines.append(("", "", Text(f"not {printable(first.a.provider)} - {no}", DIM)))
     because = dict.fromkeys(_cause(name, diff) for change in group for name in change.because)
     lines += [("", "" if number else "as", cause) for number, cause in enumerate(because)]
     yield columns(lines, 1, 2)
@@ -89,37 +89,37 @@ def _style(decided: Decided) -> str:
 def _runs(decided: Decided) -> str:
     """What runs an op, decided by what, and where it is found."""
     if not decided.used:
-        return f"not used: {clean(decided.skipped_because)}" if decided.skipped_because else "not used"
+        return f"not used: {printable(decided.skipped_because)}" if decided.skipped_because else "not used"
     if decided.provider is None:
         return "nothing can run"
     name = f"{decided.provider} ({decided.variant})" if decided.variant else decided.provider
-    return clean(f"{name}, by {rule_name(decided.rule or 'no rule')}")
+    return printable(f"{name}, by {rule_name(decided.rule or 'no rule')}")
 
 
 def _no(rejection: Rejection | None) -> str:
     """Why the other side's provider cannot run here; nothing where it could, and only the rule went before it."""
     could = rejection is None or rejection.code in ("lower-priority", "pinned-away")
-    return "" if rejection is None or could else clean(reason(rejection))
+    return "" if rejection is None or could else printable(reason(rejection))
 
 
 def _cause(name: str, diff: Diff) -> str:
     """One thing that a decision rests on, as each side has it."""
     for change in diff.settings:
         if change.name == name:
-            return f"{clean(name)} is {_held(change, change.a, 'A')}, {_held(change, change.b, 'B')}"
+            return f"{printable(name)} is {_held(change, change.a, 'A')}, {_held(change, change.b, 'B')}"
     for fact in diff.platform:
         if fact.name == name:
-            return f"{clean(name)} is {clean(_fact(fact, diff.a))} in A, {clean(_fact(fact, diff.b))} in B"
-    return f"{clean(name)} is decided differently"
+            return f"{printable(name)} is {printable(_fact(fact, diff.a))} in A, {printable(_fact(fact, diff.b))} in B"
+    return f"{printable(name)} is decided differently"
 
 
 def _held(change: SettingChange, valued: Valued | None, label: str) -> str:
-    origin = "" if valued is None or valued.origin == "default" else f" ({clean(valued.origin)})"
+    origin = "" if valued is None or valued.origin == "default" else f" ({printable(valued.origin)})"
     return f"{_value(change, valued)} in {label}{origin}"
 
 
 def _value(change: SettingChange, valued: Valued | None) -> str:
-    return "no key" if valued is None else value_text(change.name, valued.value)
+    return "no key" if valued is None else data_text(valued.value)
 
 
 def _setting(change: SettingChange) -> tuple[str, str, str]:
@@ -128,7 +128,7 @@ def _setting(change: SettingChange) -> tuple[str, str, str]:
 
 
 def _told(change: SettingChange, valued: Valued | None) -> str:
-    return _value(change, valued) if valued is None else f"{_value(change, valued)} ({clean(valued.origin)})"
+    return _value(change, valued) if valued is None else f"{_value(change, valued)} ({printable(valued.origin)})"
 
 
 def _library(change: Change[tuple[str, ...]]) -> tuple[str, str, str]:
@@ -159,7 +159,7 @@ def _fact(change: Change[Fact], side: Side) -> str:
         known = side.plan is not None and side.plan.platform.packages is not None
         return "not installed" if package and known else "unknown"
     many = isinstance(fact.value, list) and len(fact.value) > LISTED
-    told = f"{len(fact.value)} of them" if many else value_text(change.name, fact.value)
+    told = f"{len(fact.value)} of them" if many else data_text(fact.value)
     return f"{told} (assumed)" if fact.assumed else told
 
 
@@ -171,7 +171,7 @@ def _assumed(changes: Iterable[Change[tuple[str, ...]]]) -> Iterator[tuple[str, 
 
 
 def _short(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[Table | Text]:
-    lines = [("", clean(name), clean(text)) for name, text in rows]
+    lines = [("", printable(name), printable(text)) for name, text in rows]
     if lines:
         yield BLANK
         yield Text(title, BOLD)
@@ -182,7 +182,7 @@ def _section(title: str, rows: Iterable[tuple[str, str, str]]) -> Iterator[Table
     """A titled block: names, and beside them, beneath each other, what A and B say of each; nothing without a row."""
     together: dict[tuple[str, str], list[str]] = {}
     for name, a, b in rows:
-        together.setdefault((clean(a), clean(b)), []).append(clean(name))
+        together.setdefault((printable(a), printable(b)), []).append(printable(name))
     lines: list[Sequence[str]] = []
     for said, names in together.items():
         told = zip_longest(names, ("A", "B"), said, fillvalue="")
@@ -196,9 +196,9 @@ def _section(title: str, rows: Iterable[tuple[str, str, str]]) -> Iterator[Table
 def _faults(label: str, side: Side) -> Iterator[Table | Text]:
     lines: list[Sequence[str]] = []
     for fault in side.faults:
-        lines.append(("", fault_subject(fault), clean(reason(fault))))
+        lines.append(("", fault_subject(fault), printable(reason(fault))))
         if fault.hint:
-            lines.append(("", "", f"-> {clean(fault.hint)}"))
+            lines.append(("", "", f"-> {printable(fault.hint)}"))
     if lines:
         yield BLANK
         yield Text(f"NOTHING SATISFIES {label}", BAD)

@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from confbag.backends.render.json import plain, rejection_dict
+from confbag.backends.render.json import rejection_dict
+from confbag.words.plain import finite
 
 if TYPE_CHECKING:
-    from confbag.backends.diff import BindingChange, Change, Diff
-    from confbag.backends.rejection import Rejection
-    from confbag.backends.sides import Decided, Fact, Side, Valued
+    from confbag.backends.compare.diff import BindingChange, Change, Diff
+    from confbag.backends.compare.sides import Decided, Fact, Side, Valued
+    from confbag.backends.words.rejection import Rejection
 
 T = TypeVar("T")
 
@@ -83,11 +84,11 @@ def _against(rejection: Rejection | None) -> dict[str, Any] | None:
 
 
 def _valued(valued: Valued) -> dict[str, Any]:
-    return {"value": plain(valued.value), "origin": valued.origin}
+    return {"value": finite(valued.value), "origin": valued.origin}
 
 
 def _fact(fact: Fact) -> dict[str, Any]:
-    return {"value": plain(fact.value), "assumed": fact.assumed}
+    return {"value": finite(fact.value), "assumed": fact.assumed}
 
 
 def _change(change: Change[T], data: Callable[[T], Any]) -> dict[str, Any]:

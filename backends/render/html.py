@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from confbag.backends.render.page import Group, Page, count, page
+from confbag.backends.render.page import Group, Page, page
+from confbag.words.text import count
 
 if TYPE_CHECKING:
-    from confbag.backends.plan import Plan
+    from confbag.backends.decide.plan import Plan
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 64rem; padding: 0 1rem }

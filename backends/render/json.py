@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import TYPE_CHECKING, Any
 
-from confbag import fingerprint
-from confbag.backends.library_needs import library_needs
+from confbag.backends.decide.library_needs import library_needs
 from confbag.errors import PlanError
+from confbag.schema.leaves import leaves
+from confbag.words.plain import finite
 
 if TYPE_CHECKING:
-    from confbag.backends.plan import Binding, Plan
-    from confbag.backends.rejection import Rejection
+    from confbag.backends.decide.plan import Binding, Plan
+    from confbag.backends.words.rejection import Rejection
 
 SCHEMA_VERSION = 1
-PIN, PREFER = "exec.kernels.pin", "exec.kernels.prefer"
 
 
 def render(plan: Plan, *, all: bool = False) -> str:
@@ -28,7 +27,7 @@ def plan_dict(plan: Plan, all: bool = False) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "fingerprint": plan.fingerprint(),
-        "platform": {**plain(plan.platform.to_dict()), "name": plan.platform.name},
+        "platform": {**finite(plan.platform.to_dict()), "name": plan.platform.name},
         "config": _config(plan),
         "bindings": [_binding(binding, all) for binding in plan.bindings],
         "faults": [{**rejection_dict(fault), "op": fault.op, "phase": fault.phase} for fault in plan.faults],
@@ -67,32 +66,13 @@ def libraries(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON has it: tuples and sets as lists, a secret as ***, inf and nan as text."""
-    return _finite(fingerprint.plain(value))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list) else value
-
-
-def setting_value(key: str, value: Any) -> Any:
-    """A setting's value as a file would say it: a pin, which is held as pairs, is a mapping."""
-    if key == PREFER and not isinstance(value, str):
-        return plain([entry if isinstance(entry, str) else dict([entry]) for entry in value])
-    return plain(dict(value) if key == PIN and not isinstance(value, str) else value)
-
-
 def _config(plan: Plan) -> dict[str, Any]:
     try:
         bag = plan.bag
     except PlanError:
         bag = plan.asked
-    return {key: {"value": setting_value(key, value), "origin": bag.origin(key)} for key, value in bag.values().items()}
+    known = leaves(bag.schema)
+    return {key: {"value": known[key].written(value), "origin": bag.origin(key)} for key, value in bag.values().items()}
 
 
 def _binding(binding: Binding, all: bool) -> dict[str, Any]:
@@ -118,8 +98,8 @@ def rejection_dict(rejection: Rejection) -> dict[str, Any]:
         "provider": rejection.provider,
         "code": rejection.code,
         "field": rejection.field,
-        "required": plain(rejection.required),
-        "actual": plain(rejection.actual),
+        "required": finite(rejection.required),
+        "actual": finite(rejection.actual),
         "origin": rejection.origin,
         "hint": rejection.hint,
     }

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from confbag.backends.render.page import Group, Page, count, page
+from confbag.backends.render.page import Group, Page, page
+from confbag.words.text import count
 
 if TYPE_CHECKING:
-    from confbag.backends.plan import Plan
+    from confbag.backends.decide.plan import Plan
 
 _LINK = re.compile(r"(https?://[\w./#?=%&+~-]*[\w/])")
 

@@ -7,16 +7,15 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from confbag.backends.library_needs import library_needs
-from confbag.backends.rejection import Rejection, say
-from confbag.backends.render import clean
-from confbag.backends.render.json import setting_value
+from confbag.backends.decide.library_needs import library_needs
+from confbag.backends.words.rejection import Rejection, say
 from confbag.errors import PlanError
-from confbag.provenance import Layer
+from confbag.schema.leaves import Leaf, leaves
+from confbag.words.text import count, printable
 
 if TYPE_CHECKING:
-    from confbag.backends.plan import Binding, Plan
-    from confbag.bag import Bag
+    from confbag.backends.decide.plan import Binding, Plan
+    from confbag.bag.bag import Bag
 
 SHORT = 12
 STEPS = ("setting", "pin", "prefer", "priority", "fallback", "no rule")
@@ -67,17 +66,17 @@ def page(plan: Plan, *, all: bool = False) -> Page:
     return Page(
         head=tuple(_head(plan)),
         groups=tuple(_groups(used, all)),
-        unused=tuple((slot(b), clean(b.skipped_because or "not used")) for b in plan.bindings if not b.used),
+        unused=tuple((slot(b), printable(b.skipped_because or "not used")) for b in plan.bindings if not b.used),
         faults=tuple(
-            (fault_subject(fault), clean(reason(fault)), clean(fault.hint) if fault.hint else None)
+            (fault_subject(fault), printable(reason(fault)), printable(fault.hint) if fault.hint else None)
             for fault in plan.faults
         ),
         filled=tuple(_filled(plan)),
-        environment=tuple((clean(name), clean(value)) for name, value in sorted(plan.environment.items())),
+        environment=tuple((printable(name), printable(value)) for name, value in sorted(plan.environment.items())),
         libraries=tuple(_libraries(plan)),
-        warnings=tuple(clean(text) for text in plan.warnings),
-        ignored=tuple((clean(name), clean(why)) for name, why in plan.asked.ignored.items()),
-        not_covered=tuple(clean(text) for text in plan.not_covered),
+        warnings=tuple(printable(text) for text in plan.warnings),
+        ignored=tuple((printable(name), printable(why)) for name, why in plan.asked.ignored.items()),
+        not_covered=tuple(printable(text) for text in plan.not_covered),
     )
 
 
@@ -91,14 +90,14 @@ def settled(plan: Plan) -> Bag:
 
 def slot(binding: Binding) -> str:
     """`op` or `op@phase`, with layers where those differ, as a pin and `why` name it."""
-    return clean(binding.slot)
+    return printable(binding.slot)
 
 
 def provider(binding: Binding) -> str:
     """What runs it: `provider (variant)`, or that nothing does."""
     if binding.provider is None:
         return "nothing" if binding.used else "not used"
-    return clean(f"{binding.provider} ({binding.variant})" if binding.variant else binding.provider)
+    return printable(f"{binding.provider} ({binding.variant})" if binding.variant else binding.provider)
 
 
 def decided(binding: Binding) -> str:
@@ -108,7 +107,7 @@ def decided(binding: Binding) -> str:
 
 def rule_name(rule: str) -> str:
     """A rule by its name; a step of the choice, or the key that decided, as it is."""
-    return clean(rule if rule in STEPS or "." in rule else f"rule {rule}")
+    return printable(rule if rule in STEPS or "." in rule else f"rule {rule}")
 
 
 def reason(rejection: Rejection) -> str:
@@ -118,7 +117,7 @@ def reason(rejection: Rejection) -> str:
 
 def fault_subject(fault: Rejection) -> str:
     """Whom a fault is about: the op and phase and the provider, as far as it names them."""
-    return clean(" ".join(part for part in (fault.slot, fault.provider) if part) or "the plan")
+    return printable(" ".join(part for part in (fault.slot, fault.provider) if part) or "the plan")
 
 
 def platform_line(plan: Plan) -> str:
@@ -133,28 +132,12 @@ def platform_line(plan: Plan) -> str:
     if platform.assumed:
         kinds = dict.fromkeys(fact.partition(".")[0] for fact in sorted(platform.assumed))
         parts.append(f"assumed: {', '.join(kinds)}")
-    return clean(", ".join(parts))
+    return printable(", ".join(parts))
 
 
 def config_line(bag: Bag) -> str:
     """Which sources set anything, lowest first."""
-    sources: dict[str, None] = {}
-    settings = [setting for key in bag.values() for setting in bag.chain(key)]
-    for setting in sorted(settings, key=lambda setting: setting.layer):
-        if setting.layer not in (Layer.DEFAULT, Layer.RULE):
-            sources.setdefault(source_name(setting.origin, setting.layer))
-    return clean(", ".join(sources) or "defaults only")
-
-
-def source_name(origin: str, layer: Layer) -> str:
-    """A setting's source without its place: the file of `FILE:LINE:COLUMN`, the record of a flag."""
-    if layer is Layer.FILE:
-        name, *place = origin.rsplit(":", 2)
-        if len(place) == 2 and all(part.isdigit() for part in place):
-            return name
-    if layer is Layer.RECORD:
-        return " ".join(origin.split(" ", 2)[:2])
-    return "environment" if layer is Layer.ENVIRONMENT else origin
+    return printable(", ".join(bag.sources()) or "defaults only")
 
 
 def against(group: Sequence[Binding], *, all: bool = False) -> Iterator[Against]:
@@ -165,8 +148,8 @@ def against(group: Sequence[Binding], *, all: bool = False) -> Iterator[Against]
     found: dict[tuple[str, str], list[str]] = {}
     for binding in group:
         for rejection in binding.rejected if all else binding.first_rejections():
-            found.setdefault((clean(rejection.provider or "-"), clean(reason(rejection))), []).append(
-                clean(binding.slot.removeprefix(binding.op))
+            found.setdefault((printable(rejection.provider or "-"), printable(reason(rejection))), []).append(
+                printable(binding.slot.removeprefix(binding.op))
             )
     shared: dict[str, list[str]] = {}
     for (name, why), places in found.items():
@@ -194,8 +177,8 @@ def _groups(bindings: Sequence[Binding], all: bool) -> Iterator[Group]:
         group = list(members)
         yield Group(
             rows=tuple(Row(slot(binding), provider(binding), decided(binding)) for binding in group),
-            because=clean(why) if why else None,
-            assumed=tuple(clean(fact) for fact in assumed),
+            because=printable(why) if why else None,
+            assumed=tuple(printable(fact) for fact in assumed),
             against=tuple(against(group, all=all)),
         )
 
@@ -204,19 +187,28 @@ def _libraries(plan: Plan) -> Iterator[tuple[str, str]]:
     """Each library with the version that it takes and where it is looked for, then the ops that need it."""
     for need in library_needs(plan):
         version = need.version
-        yield clean(need.library.name), clean(f"{version}; {need.library.where}" if version else need.library.where)
+        yield (
+            printable(need.library.name),
+            printable(f"{version}; {need.library.where}" if version else need.library.where),
+        )
         for one in need.needed:
-            yield clean(one.op), clean(f"{one.native.schema}, with a {one.key} kernel")
+            yield printable(one.op), printable(f"{one.native.schema}, with a {one.key} kernel")
 
 
 def _filled(plan: Plan) -> Iterator[tuple[str, str, str]]:
+    known = leaves(plan.asked.schema)
     for key, (value, rule, why) in plan.filled.items():
-        yield clean(key), value_text(key, value), clean(f"{rule}: {why}" if why else rule)
+        yield printable(key), value_text(known[key], value), printable(f"{rule}: {why}" if why else rule)
 
 
-def value_text(key: str, value: Any) -> str:
+def value_text(leaf: Leaf, value: Any) -> str:
     """A setting's value as YAML would write it; a secret as ***."""
-    return clean(_yaml(setting_value(key, value)))
+    return data_text(leaf.written(value))
+
+
+def data_text(value: Any) -> str:
+    """Plain data as YAML would write it."""
+    return printable(_yaml(value))
 
 
 def _yaml(value: Any) -> str:
@@ -227,8 +219,3 @@ def _yaml(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_yaml, value)) + "]"
     return say(value)
-
-
-def count(number: int, noun: str) -> str:
-    """`1 fault`, `2 faults`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from confbag.backends.rejection import say
-from confbag.backends.render import clean, terminal
+from confbag.backends.render import terminal
 from confbag.backends.render.page import (
     Against,
     against,
@@ -23,13 +22,15 @@ from confbag.backends.render.page import (
     value_text,
 )
 from confbag.backends.render.terminal import BOLD, labelled, text_of
-from confbag.provenance import Layer, Setting
-from confbag.schema import leaves
+from confbag.backends.words.rejection import say
+from confbag.schema.leaves import leaves
+from confbag.words.provenance import Layer, Setting
+from confbag.words.text import printable
 
 if TYPE_CHECKING:
-    from confbag.backends.plan import Binding, Plan
-    from confbag.backends.rejection import Rejection
-    from confbag.bag import Bag
+    from confbag.backends.decide.plan import Binding, Plan
+    from confbag.backends.words.rejection import Rejection
+    from confbag.bag.bag import Bag
 
 LABEL = 11
 _SAID_ALONE = ("package-missing", "known-issue", "pinned-away", "lower-priority")
@@ -49,11 +50,12 @@ def key_story(plan: Plan, key: str, *, colour: bool = False) -> str:
 
 def chain_text(bag: Bag, key: str) -> str:
     """Every source that set a key, lowest first, each with its place: `auto (default) -> 128 (rule ascend-pages)`."""
-    return " -> ".join(f"{_given(bag, setting)} ({clean(setting.origin)})" for setting in bag.chain(key))
+    return " -> ".join(f"{_given(bag, setting)} ({printable(setting.origin)})" for setting in bag.chain(key))
 
 
 def _given(bag: Bag, setting: Setting) -> str:
-    return "***" if leaves(bag.schema)[setting.key].secret else value_text(setting.key, setting.value)
+    leaf = leaves(bag.schema)[setting.key]
+    return "***" if leaf.secret else value_text(leaf, setting.value)
 
 
 def _op_parts(plan: Plan, bindings: Sequence[Binding]) -> Iterator[Table | Text]:
@@ -73,18 +75,18 @@ def _op_parts(plan: Plan, bindings: Sequence[Binding]) -> Iterator[Table | Text]
 def _decision(group: Sequence[Binding]) -> Iterator[tuple[str, str]]:
     binding = group[0]
     if not binding.used:
-        yield "because", clean(binding.skipped_because or "the op does not apply to this configuration")
+        yield "because", printable(binding.skipped_because or "the op does not apply to this configuration")
         return
     by = {decided(member): None for member in group}
     yield "decided by", ", ".join(by)
     if binding.why:
-        yield "because", clean(binding.why)
+        yield "because", printable(binding.why)
     if binding.provider is not None:
         engine = binding.implementation.engine if binding.implementation is not None else None
-        yield "runs", clean(binding.target or f"declared only; {engine or 'the engine'} constructs its own class")
+        yield "runs", printable(binding.target or f"declared only; {engine or 'the engine'} constructs its own class")
     assumed = dict.fromkeys(fact for member in group for fact in member.assumed)
     if assumed:
-        yield "assumed", clean(", ".join(assumed))
+        yield "assumed", printable(", ".join(assumed))
 
 
 def _keys(plan: Plan, binding: Binding) -> tuple[str, ...]:
@@ -102,7 +104,7 @@ def _set_by(bag: Bag, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def _candidates(group: Sequence[Binding]) -> Iterator[tuple[str, Text]]:
     """Every other provider with what it needs and what is there; those that one fact keeps out together."""
-    reasons = {clean(reason(one)): one for binding in group for one in binding.first_rejections()}
+    reasons = {printable(reason(one)): one for binding in group for one in binding.first_rejections()}
     together: dict[tuple[str, ...], list[Against]] = {}
     for one in against(group):
         why = reasons[one.reason]
@@ -115,15 +117,15 @@ def _candidates(group: Sequence[Binding]) -> Iterator[tuple[str, Text]]:
             continue
         wanted = "; ".join(f"{say(reasons[one.reason].required)} for {one.providers}" for one in alike)
         who = f" ({why.origin})" if why.origin else ""
-        yield label, Text(clean(f"{why.code}: {why.field} is {say(why.actual)}{who}, must be {wanted}"))
+        yield label, Text(printable(f"{why.code}: {why.field} is {say(why.actual)}{who}, must be {wanted}"))
 
 
 def _faults(plan: Plan, concerns: Callable[[Rejection], bool]) -> Iterator[tuple[str, str]]:
     for fault in plan.faults:
         if concerns(fault):
-            yield "fault", f"{fault_subject(fault)}: {clean(reason(fault))}"
+            yield "fault", f"{fault_subject(fault)}: {printable(reason(fault))}"
             if fault.hint:
-                yield "", f"-> {clean(fault.hint)}"
+                yield "", f"-> {printable(fault.hint)}"
 
 
 def _about_op(op: str) -> Callable[[Rejection], bool]:
@@ -137,12 +139,12 @@ def _about_key(key: str) -> Callable[[Rejection], bool]:
 def _key_parts(plan: Plan, key: str) -> Iterator[Table | Text]:
     bag = settled(plan)
     leaf = leaves(bag.schema)[key]
-    yield Text(f"{key} = {value_text(key, bag[key])}", BOLD)
-    lines = [("means", clean(leaf.description))] if leaf.description else []
+    yield Text(f"{key} = {value_text(leaf, bag[key])}", BOLD)
+    lines = [("means", printable(leaf.description))] if leaf.description else []
     for number, setting in enumerate(bag.chain(key)):
-        lines.append(("" if number else "set by", f"{_given(bag, setting)} from {clean(setting.origin)}"))
+        lines.append(("" if number else "set by", f"{_given(bag, setting)} from {printable(setting.origin)}"))
         if setting.layer is Layer.RULE and setting.why:
-            lines.append(("", f"because {clean(setting.why)}"))
+            lines.append(("", f"because {printable(setting.why)}"))
     named = [binding for binding in plan.bindings if binding.used and key in _keys(plan, binding)]
     first = [binding for binding in named if _keys(plan, binding)[0] == key] or named
     lines += [("" if at else "decides", f"{slot(b)}: {_outcome(b)}") for at, b in enumerate(first)]
@@ -159,9 +161,9 @@ def _kept_out(plan: Plan, key: str) -> Iterator[tuple[str, Text]]:
     for binding in plan.bindings:
         for rejection in binding.first_rejections() if binding.used else ():
             if rejection.field == key:
-                kept.setdefault((clean(reason(rejection)), rejection.provider or "-"), []).append(slot(binding))
+                kept.setdefault((printable(reason(rejection)), rejection.provider or "-"), []).append(slot(binding))
     together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (why, name), slots in kept.items():
-        together.setdefault((why, tuple(slots)), []).append(clean(name))
+        together.setdefault((why, tuple(slots)), []).append(printable(name))
     for number, ((why, places), names) in enumerate(together.items()):
         yield "" if number else "kept out", terminal.against(f"{', '.join(names)} of {', '.join(places)}", why)

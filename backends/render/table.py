@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from confbag.backends.render.page import Group, Page, count, page
+from confbag.backends.render.page import Group, Page, page
 from confbag.backends.render.terminal import (
     BAD,
     BLANK,
@@ -22,9 +22,10 @@ from confbag.backends.render.terminal import (
     labelled,
     text_of,
 )
+from confbag.words.text import count
 
 if TYPE_CHECKING:
-    from confbag.backends.plan import Plan
+    from confbag.backends.decide.plan import Plan
 
 SLOT, IMPLEMENTATION = 29, 21
 """Column widths. The longest op and phase of ours, `dsv4.sparse_attention@prefill`, has 29 characters."""

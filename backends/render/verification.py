@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from confbag.backends.render import clean
-from confbag.backends.render.page import count
+from confbag.backends.bind.verification import AGREES, DISAGREES, NOT_RUN, Count, Outcome
 from confbag.backends.render.terminal import BAD, BLANK, BOLD, DIM, GOOD, WARNING, WIDTH, against, columns, text_of
-from confbag.backends.verification import AGREES, DISAGREES, NOT_RUN, Count, Outcome
+from confbag.words.text import count, printable
 
 if TYPE_CHECKING:
-    from confbag.backends.plan import Plan
+    from confbag.backends.decide.plan import Plan
 
 NAME, CASES, RESULT = 31, 5, 9
 INDENT = "  "
@@ -32,14 +31,14 @@ def summary(counted: Count) -> str:
 
 
 def _parts(plan: Plan, outcomes: Sequence[Outcome]) -> Iterator[Table | Text]:
-    yield Text.assemble(("platform", BOLD), f" {clean(plan.platform.name)}")
+    yield Text.assemble(("platform", BOLD), f" {printable(plan.platform.name)}")
     yield BLANK
     ran = [outcome for outcome in outcomes if outcome.status != NOT_RUN]
     if ran:
         yield columns([[Text(title, BOLD) for title in ("IMPLEMENTATION", "CASES", "RESULT", "")]], NAME, CASES, RESULT)
         yield Text("-" * WIDTH, DIM)
     for op, group in _by_op(ran):
-        yield Text(clean(op), BOLD)
+        yield Text(printable(op), BOLD)
         for outcome in group:
             yield columns([_row(outcome)], NAME, CASES, RESULT)
             yield from _native(outcome)
@@ -48,10 +47,10 @@ def _parts(plan: Plan, outcomes: Sequence[Outcome]) -> Iterator[Table | Text]:
         yield BLANK
         yield Text("NOT RUN", BOLD)
     for op, group in _by_op(left_out):
-        yield Text(clean(op), BOLD)
+        yield Text(printable(op), BOLD)
         shared: dict[str, list[str]] = {}
         for outcome in group:
-            shared.setdefault(clean(outcome.said), []).append(clean(outcome.task.implementation.name))
+            shared.setdefault(printable(outcome.said), []).append(printable(outcome.task.implementation.name))
         yield columns(((INDENT, against(", ".join(names), why)) for why, names in shared.items()), 1)
     counted = Count.of(outcomes)
     yield BLANK
@@ -63,21 +62,21 @@ def _parts(plan: Plan, outcomes: Sequence[Outcome]) -> Iterator[Table | Text]:
 def _row(outcome: Outcome) -> tuple[str | Text, ...]:
     row, reference = outcome.task.implementation, outcome.task.reference
     style = GOOD if outcome.status == AGREES else BAD
-    said = clean(outcome.said or "")
+    said = printable(outcome.said or "")
     if outcome.status == AGREES and reference is not None:
-        said = "the reference, twice" if reference is row else f"with {clean(reference.name)}"
+        said = "the reference, twice" if reference is row else f"with {printable(reference.name)}"
     if outcome.task.bound:
         said = f"{said}; bound by the plan" if said else "bound by the plan"
     cases = str(outcome.cases) if outcome.status in (AGREES, DISAGREES) or outcome.cases else "-"
-    return f"{INDENT}{clean(row.name)}", cases, Text(outcome.status, style), said
+    return f"{INDENT}{printable(row.name)}", cases, Text(outcome.status, style), said
 
 
 def _native(outcome: Outcome) -> Iterator[Table]:
     for name, verified in outcome.schemas:
         said = Text("schema verified", GOOD) if verified else Text("schema NOT VERIFIED", WARNING)
-        yield columns([("", Text.assemble(clean(name), ": ", said))], 3)
+        yield columns([("", Text.assemble(printable(name), ": ", said))], 3)
     for note in outcome.notes:
-        yield columns([("", Text.assemble(("! ", WARNING), clean(note)))], 3)
+        yield columns([("", Text.assemble(("! ", WARNING), printable(note)))], 3)
 
 
 def _by_op(outcomes: Iterable[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from confbag.backends.bind.verification import Count, Outcome
 from confbag.backends.render.json import rejection_dict
-from confbag.backends.verification import Count, Outcome
 
 if TYPE_CHECKING:
-    from confbag.backends.plan import Plan
+    from confbag.backends.decide.plan import Plan
 
 SCHEMA_VERSION = 1
 

@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: list[str]) -> int:
     name = argv[0] if argv and not argv[0].startswith("-") else None
     if name is not None and name not in COMMANDS:
-        from confbag.suggest import nearest
+        from confbag.words.suggest import nearest
 
         close = nearest(name, COMMANDS)
         complain(
@@ -109,7 +109,7 @@ def _parser(name: str | None) -> tuple[ArgumentParser, Any]:
 def _known(parser: ArgumentParser, args: Namespace, unknown: Sequence[str]) -> Namespace:
     """The arguments, where all are known. An unknown option is named without its value, which may be a secret."""
     if unknown:
-        from confbag.suggest import nearest
+        from confbag.words.suggest import nearest
 
         names = [word.partition("=")[0] for word in unknown if word.startswith("-")]
         options = [option for action in parser._actions for option in action.option_strings]

@@ -28,9 +28,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Print the catalogue; 2 for a name that nothing answers to."""
-    from confbag.backends.columns import Wanted, entries
-    from confbag.backends.places import unknown
-    from confbag.backends.plugins import installed
+    from confbag.backends.decide.places import unknown
+    from confbag.backends.declare.columns import Wanted, entries
+    from confbag.backends.declare.plugins import installed
     from confbag.backends.render import catalog, catalog_page
 
     registry = installed()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TextIO
 from confbag.errors import ConfbagError, ConfigError, Fault, PlanError, PlatformError
 
 if TYPE_CHECKING:
-    from confbag.backends.plan import Plan
-    from confbag.backends.registry import Registry
+    from confbag.backends.decide.plan import Plan
+    from confbag.backends.declare.registry import Registry
     from confbag.sources.record import Record
 
 DONE = 0
@@ -77,10 +77,10 @@ def record_of(args: Namespace) -> Record | None:
 
 def plan_of(args: Namespace, registry: Registry) -> Plan:
     """The plan that the arguments ask for; ConfigError with every fault of configuration and platform at once."""
-    from confbag.backends.names import check
-    from confbag.backends.planner import make_plan
+    from confbag.backends.decide.names import check
+    from confbag.backends.decide.planner import make_plan
     from confbag.backends.platforms.platform import Platform
-    from confbag.loading import read
+    from confbag.bag.loading import read
 
     argv = [word for text in args.set for word in ("--set", text)]
     draft = read(*args.config, preset=args.preset, model=args.model, record=record_of(args), argv=argv)
@@ -102,7 +102,7 @@ def plan_of(args: Namespace, registry: Registry) -> Plan:
 
 def status_of(plan: Plan, *, strict: bool = False) -> int:
     """The exit status of a plan, said on stderr when it is not 0."""
-    from confbag.backends.render.page import count
+    from confbag.words.text import count
 
     if plan.faults:
         complain(f"confbag: nothing satisfies this plan ({count(len(plan.faults), 'fault')})")
@@ -133,10 +133,10 @@ def emit(text: str) -> None:
 
 def complain(text: str) -> None:
     """Write lines to stderr, each printable and safe for a terminal."""
-    from confbag.backends.render import clean
+    from confbag.words.text import printable
 
     if sys.stderr is not None:
-        _write(sys.stderr, "".join(f"{clean(line)}\n" for line in text.splitlines()))
+        _write(sys.stderr, "".join(f"{printable(line)}\n" for line in text.splitlines()))
 
 
 def flush() -> None:

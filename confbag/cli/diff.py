@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from confbag.cli.common import DONE, UNSATISFIED, add_sources, complain, emit, wants_colour
 
 if TYPE_CHECKING:
-    from confbag.backends.diff import Diff
+    from confbag.backends.compare.diff import Diff
 
 FORMATS = ("table", "json")
 
@@ -32,8 +32,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Print the diff; 0 whether or not there is one, 3 when nothing satisfies a side."""
-    from confbag.backends.diff import diff
-    from confbag.backends.plugins import installed
+    from confbag.backends.compare.diff import diff
+    from confbag.backends.declare.plugins import installed
     from confbag.cli.sides import sides_of
 
     found = diff(*sides_of(args, installed()))
@@ -55,7 +55,7 @@ def show(found: Diff, format: str) -> None:
 
 def satisfied(found: Diff) -> bool:
     """Whether both sides are; what is not is said on stderr."""
-    from confbag.backends.render.page import count
+    from confbag.words.text import count
 
     for side in (found.a, found.b):
         if side.faults:

@@ -35,8 +35,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Probe, print, and write the file when one was asked for."""
+    from confbag.backends.declare.plugins import installed
     from confbag.backends.platforms.probe import probe
-    from confbag.backends.plugins import installed
     from confbag.backends.render.terminal import text_of
 
     registry = installed()
@@ -62,18 +62,18 @@ def dump(platform: Platform, path: str) -> None:
 def _parts(found: Probe, failures: Iterable[str]) -> Iterator[Table | Text]:
     from rich.text import Text
 
-    from confbag.backends.render import clean
     from confbag.backends.render.terminal import BLANK, BOLD, WARNING, columns
+    from confbag.words.text import printable
 
     platform = found.platform
     yield Text(f"platform: {platform.spec}", BOLD)
     yield BLANK
     yield columns([[Text(title, BOLD) for title in ("FACT", "FOUND", "LEARNT FROM")]], LABEL, VALUE)
-    yield columns((map(clean, row) for row in _rows(found)), LABEL, VALUE)
+    yield columns((map(printable, row) for row in _rows(found)), LABEL, VALUE)
     yield BLANK
     yield Text("warnings", BOLD)
     notes = [*platform.notes, *failures]
-    yield columns(((Text("!", WARNING), clean(note)) for note in notes), 2)
+    yield columns(((Text("!", WARNING), printable(note)) for note in notes), 2)
     if not notes:
         yield Text("none")
 

@@ -12,7 +12,7 @@ from confbag.cli.diff import FORMATS, satisfied, show
 from confbag.errors import ConfigError, Fault
 
 if TYPE_CHECKING:
-    from confbag.backends.registry import Registry
+    from confbag.backends.declare.registry import Registry
 
 STDOUT = "-"
 
@@ -35,7 +35,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Write the lock, or check one: 4 when it differs, 3 when nothing satisfies the plan."""
-    from confbag.backends.plugins import installed
+    from confbag.backends.declare.plugins import installed
 
     if args.check is not None:
         return _check(args, installed())
@@ -45,7 +45,7 @@ def run(args: Namespace) -> int:
 
 
 def _write(args: Namespace, registry: Registry) -> int:
-    from confbag.backends.lock import Lock
+    from confbag.backends.compare.lock import Lock
     from confbag.cli.writing import unwritable, write_whole
 
     path = args.output or STDOUT
@@ -69,8 +69,8 @@ def _write(args: Namespace, registry: Registry) -> int:
 
 
 def _check(args: Namespace, registry: Registry) -> int:
-    from confbag.backends.diff import diff
-    from confbag.backends.lock_file import read_lock
+    from confbag.backends.compare.diff import diff
+    from confbag.backends.compare.lock_file import read_lock
     from confbag.cli.sides import platform_of
 
     lock = read_lock(args.check, renew=lambda platform: _command(args, args.platform or platform))
@@ -88,7 +88,7 @@ def _check(args: Namespace, registry: Registry) -> int:
 
 def _free(path: str) -> None:
     """Refuse to write over what is no lock: most likely the configuration itself was named."""
-    from confbag.backends.lock_file import is_lock
+    from confbag.backends.compare.lock_file import is_lock
     from confbag.sources.files import read_bounded
     from confbag.sources.nodes import LIMITS
 

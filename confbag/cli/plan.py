@@ -22,7 +22,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Print the plan; 3 when nothing satisfies it, which is printed all the same."""
-    from confbag.backends.plugins import installed
+    from confbag.backends.declare.plugins import installed
 
     plan = plan_of(args, installed())
     render = import_module(f"confbag.backends.render.{args.format}").render

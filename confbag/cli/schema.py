@@ -34,7 +34,7 @@ def run(args: Namespace) -> int:
 
 def config_schema() -> str:
     """The JSON schema of a configuration file."""
-    from confbag.schema import json_schema
+    from confbag.schema.editor import json_schema
 
     return json.dumps(json_schema(), indent=2) + "\n"
 
@@ -51,7 +51,7 @@ def accessors() -> str:
 
     A comment says where the values differ, so that a comparison beside the read has to be changed with it.
     """
-    from confbag.schema import leaves
+    from confbag.schema.leaves import leaves
     from confbag.sources.fields import fields_of
 
     fields = {field.name: (field.key, field) for field in (fields_of("sglang") or {}).values() if field.key is not None}

@@ -11,9 +11,9 @@ from confbag.cli.common import plan_of
 from confbag.errors import ConfigError, Fault, PlatformError
 
 if TYPE_CHECKING:
-    from confbag.backends.lock import Lock
-    from confbag.backends.plan import Plan
-    from confbag.backends.registry import Registry
+    from confbag.backends.compare.lock import Lock
+    from confbag.backends.decide.plan import Plan
+    from confbag.backends.declare.registry import Registry
 
 CONFIG, PLATFORM, LOCK = "configuration", "platform", "lock"
 _SCHEMA = re.compile(r"^schema\s*:", re.MULTILINE)
@@ -21,7 +21,7 @@ _SCHEMA = re.compile(r"^schema\s*:", re.MULTILINE)
 
 def kind_of(word: str, registry: Registry) -> str:
     """Whether a word names a configuration, a platform or a lock. ConfigError when it is none of them."""
-    from confbag.backends.lock_file import is_lock
+    from confbag.backends.compare.lock_file import is_lock
     from confbag.backends.platforms.known import lookup
     from confbag.sources.files import read_bounded
     from confbag.sources.nodes import LIMITS
@@ -108,8 +108,8 @@ def platform_of(lock: Lock, registry: Registry) -> str:
 def _side(
     word: str, kind: str, files: list[str], beside: Plan | Lock | None, args: Namespace, registry: Registry
 ) -> Plan | Lock:
-    from confbag.backends.lock import Lock
-    from confbag.backends.lock_file import read_lock
+    from confbag.backends.compare.lock import Lock
+    from confbag.backends.compare.lock_file import read_lock
 
     if kind == LOCK:
         return read_lock(word)
@@ -139,7 +139,7 @@ def _unused(args: Namespace, kinds: list[str]) -> list[Fault]:
 def _nothing(word: str, fault: Fault | None, registry: Registry) -> Fault:
     """Why a word is neither a file nor a platform."""
     from confbag.backends.platforms.known import unknown
-    from confbag.sources.files import printable
+    from confbag.words.text import printable
 
     if fault is not None and (os.path.exists(word) or "\0" in word):
         return fault

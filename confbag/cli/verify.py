@@ -21,9 +21,9 @@ from confbag.cli.common import (
 from confbag.errors import ConfigError, Fault
 
 if TYPE_CHECKING:
-    from confbag.backends.binding.verify import Progress
-    from confbag.backends.plan import Plan
-    from confbag.backends.verification import Outcome, Task
+    from confbag.backends.bind.verification import Outcome, Task
+    from confbag.backends.bind.verify import Progress
+    from confbag.backends.decide.plan import Plan
 
 FORMATS = ("table", "json")
 RANDOM_CASES = 20
@@ -56,10 +56,10 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Verify and print: 5 when an implementation disagrees or fails, 3 when nothing could be run."""
-    from confbag.backends.binding.verify import verify
-    from confbag.backends.places import unknown
-    from confbag.backends.plugins import installed
-    from confbag.backends.verification import tasks
+    from confbag.backends.bind.verification import tasks
+    from confbag.backends.bind.verify import verify
+    from confbag.backends.decide.places import unknown
+    from confbag.backends.declare.plugins import installed
 
     registry = installed()
     wrong = [name for name in args.op if name not in registry.ops]
@@ -91,8 +91,8 @@ def _show(plan: Plan, outcomes: list[Outcome], format: str) -> None:
 
 def _status(plan: Plan, outcomes: list[Outcome], *, strict: bool) -> int:
     """The exit status, said on stderr when it is not 0."""
+    from confbag.backends.bind.verification import Count
     from confbag.backends.render.verification import summary
-    from confbag.backends.verification import Count
 
     counted = Count.of(outcomes)
     if counted.disagree or counted.failed:

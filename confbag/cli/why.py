@@ -10,8 +10,8 @@ from confbag.cli.common import add_sources, emit, plan_of, status_of, wants_colo
 from confbag.errors import ConfigError, Fault
 
 if TYPE_CHECKING:
-    from confbag.backends.plan import Binding, Plan
-    from confbag.backends.registry import Registry
+    from confbag.backends.decide.plan import Binding, Plan
+    from confbag.backends.declare.registry import Registry
 
 
 def add_parser(subparsers: Any) -> None:
@@ -34,7 +34,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Print the story; 2 for a name that is neither an op nor a key, 3 when nothing satisfies the plan."""
-    from confbag.backends.plugins import installed
+    from confbag.backends.declare.plugins import installed
     from confbag.backends.render.story import key_story, op_story
 
     registry = installed()
@@ -52,7 +52,7 @@ def run(args: Namespace) -> int:
 
 def _bindings(plan: Plan, subject: str) -> list[Binding]:
     """The bindings of an op, of one phase of it, and of those layers that are named."""
-    from confbag.backends.slots import Slot
+    from confbag.backends.declare.slots import Slot
 
     slot = Slot.parse(subject)
     found = [binding for binding in plan.bindings if binding.op == slot.op and slot.phase in (None, binding.phase)]
@@ -70,9 +70,9 @@ def _bindings(plan: Plan, subject: str) -> list[Binding]:
 
 def _unknown(subject: str, plan: Plan, registry: Registry) -> str:
     """What to write instead of a name that is neither an op nor a key."""
-    from confbag.backends.places import wrong
-    from confbag.schema import retired
-    from confbag.suggest import nearest
+    from confbag.backends.decide.places import wrong
+    from confbag.schema.leaves import retired
+    from confbag.words.suggest import nearest
 
     op, _, phase = subject.partition("@")
     op, slash, _ = op.partition("/")

@@ -8,7 +8,7 @@ from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict
 from pydantic_core import CoreSchema, core_schema
 
-from confbag.provenance import AUTO
+from confbag.words.provenance import AUTO
 
 T = TypeVar("T")
 

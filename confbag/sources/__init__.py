@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from confbag.errors import Fault
-from confbag.provenance import Setting
+from confbag.words.provenance import Setting
 
 
 @dataclass(frozen=True)

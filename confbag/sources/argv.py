@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from confbag.errors import Fault
-from confbag.provenance import Layer, Setting
 from confbag.sources import Found
 from confbag.sources.flow import read_value
 from confbag.sources.keys import Keys, same, twice
+from confbag.words.provenance import Layer, Setting
 
 FLAG = "--set"
 

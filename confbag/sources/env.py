@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from confbag.errors import Fault
-from confbag.provenance import Layer, Setting
 from confbag.sources import Found
-from confbag.sources.files import printable
 from confbag.sources.flow import read_value
 from confbag.sources.keys import Keys, same, twice
-from confbag.suggest import nearest
+from confbag.words.provenance import Layer, Setting
+from confbag.words.suggest import nearest
+from confbag.words.text import printable
 
 PREFIX = "CONFBAG__"
 """Two underscores: what Kubernetes injects for a service called confbag (CONFBAG_PORT ...) has one and is not ours."""

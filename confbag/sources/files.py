@@ -7,13 +7,9 @@ import re
 import stat
 
 from confbag.errors import Fault
+from confbag.words.text import printable
 
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
-
-
-def printable(path: str) -> str:
-    """The path as an error may show it: control characters and undecodable bytes escaped."""
-    return path if path.isprintable() else ascii(path)[1:-1]
 
 
 def read_bounded(path: str | os.PathLike[str], limit: int) -> tuple[bytes | None, Fault | None]:

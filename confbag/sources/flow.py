@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from confbag.errors import Fault
-from confbag.provenance import Layer
 from confbag.sources import Found
 from confbag.sources.files import CONTROL
 from confbag.sources.keys import Keys, Path
 from confbag.sources.nodes import Limits, compose
+from confbag.words.provenance import Layer
 
 _LIMITS = Limits(size=1 << 16, depth=16, nodes=5_000, aliased=1_000)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from confbag.errors import Fault
-from confbag.provenance import Layer, Setting
 from confbag.sources import Found
-from confbag.suggest import nearest
+from confbag.words.provenance import Layer, Setting
+from confbag.words.suggest import nearest
 
 Path = tuple[str, ...]
 
@@ -95,6 +95,9 @@ class Keys:
             )
         if key == "preset":
             return "is not a setting; name a preset with --preset, load(preset=...) or the key `preset` of a file"
+        engine, meant = self._recorded(key)
+        if meant is not None:
+            return f"is what {engine} calls {meant}; write {meant}"
         meant = self._meant(key) if suggest else None
         if meant is not None:
             return f"unknown key; did you mean {meant}?"
@@ -109,6 +112,16 @@ class Keys:
         parts = key.split(".")
         above = (".".join(parts[:count]) for count in range(1, len(parts)))
         return next((name for name in above if name in self.leaves), None)
+
+    def _recorded(self, key: str) -> tuple[str | None, str | None]:
+        """The engine whose record has a field of that name, and the key that answers to it."""
+        from confbag.sources.fields import fields_of, kinds  # here: only a mistake pays for reading the records
+
+        for kind in kinds():
+            field = (fields_of(kind) or {}).get(key.rpartition(".")[2].replace("-", "_"))
+            if field is not None and field.key in self.leaves and not field.inverted:
+                return kind, field.key
+        return None, None
 
     def _meant(self, key: str) -> str | None:
         found = nearest(key, self.leaves) or nearest(key, self.namespaces) or nearest(key, self.retired)

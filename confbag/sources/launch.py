@@ -10,8 +10,8 @@ from typing import Any
 
 from confbag.errors import Fault
 from confbag.sources.fields import UNKNOWN, Field, Kind
-from confbag.sources.files import printable
 from confbag.sources.yaml import load_file
+from confbag.words.text import printable
 
 
 @dataclass(frozen=True)

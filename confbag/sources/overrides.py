@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from confbag.errors import Fault
-from confbag.provenance import Layer
 from confbag.sources import Found
 from confbag.sources.keys import Keys
+from confbag.words.provenance import Layer
 
 
 def read_overrides(name: str, values: object, keys: Keys, *, layer: Layer = Layer.OVERRIDE) -> Found:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from confbag.errors import Fault
-from confbag.provenance import Layer
 from confbag.sources import Found
 from confbag.sources.entry_points import EntryPoint, entry_points
 from confbag.sources.keys import Keys, same, twice
 from confbag.sources.plugin_trial import LOADING, aside, lock, named, refusals, said
+from confbag.words.provenance import Layer
 
 __all__ = ["GROUP", "EntryPoint", "entry_points", "failed", "read_plugins"]
 

@@ -7,12 +7,12 @@ import re
 from dataclasses import replace
 
 from confbag.errors import Fault
-from confbag.provenance import Layer
 from confbag.sources import Found
 from confbag.sources.keys import Keys
 from confbag.sources.packaged import packaged
 from confbag.sources.yaml import read_text
-from confbag.suggest import nearest
+from confbag.words.provenance import Layer
+from confbag.words.suggest import nearest
 
 _PACKAGE = "confbag.presets"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}\Z")

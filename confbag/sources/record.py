@@ -8,13 +8,13 @@ from enum import Enum
 from typing import Any
 
 from confbag.errors import Fault
-from confbag.provenance import Layer, Setting
 from confbag.sources import Found
 from confbag.sources.fields import Kind, kind_of, kinds
-from confbag.sources.files import printable
 from confbag.sources.keys import Keys, same, twice
 from confbag.sources.launch import Given, Heard, read_line, take
-from confbag.suggest import nearest
+from confbag.words.provenance import Layer, Setting
+from confbag.words.suggest import nearest
+from confbag.words.text import printable
 
 _ABSENT: Any = object()
 

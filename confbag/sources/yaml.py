@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from confbag.errors import Fault
-from confbag.provenance import Layer, Setting
 from confbag.sources import Found
-from confbag.sources.files import decode, printable, read_bounded
+from confbag.sources.files import decode, read_bounded
 from confbag.sources.keys import Keys
 from confbag.sources.nodes import LIMITS, Limits, Node, compose
+from confbag.words.provenance import Layer, Setting
+from confbag.words.text import printable
 
 __all__ = ["LIMITS", "Document", "Limits", "compose", "load_document", "load_file", "read_file", "read_text"]
 

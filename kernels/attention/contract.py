@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from confbag.backends.op import Op
+from confbag.backends.declare.op import Op
 
 if TYPE_CHECKING:
     from torch import Tensor

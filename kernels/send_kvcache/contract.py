@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from confbag.backends.levels import BATCH_INVARIANT, PIECEWISE
-from confbag.backends.op import Op
-from confbag.backends.requires import Requires
+from confbag.backends.declare.op import Op
+from confbag.backends.declare.requires import Requires
+from confbag.backends.words.levels import BATCH_INVARIANT, PIECEWISE
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -161,6 +161,6 @@ def _setting(path: str) -> str | None:
     if path in ("os.environ", "os.environb", "os.getenv", "os.getenvb") or path.startswith("os.environ."):
         return "the environment"
     head, _, name = path.rpartition(".")
-    if head in ("confbag", "confbag.context") and (name.startswith("get_") or name == "attention_backends"):
+    if head in ("confbag", "confbag.process.context") and (name.startswith("get_") or name == "attention_backends"):
         return "the bag"
     return None

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from confbag.backends.catalogue import read
+from confbag.backends.declare.catalogue import read
 
 Run = Callable[..., "CompletedProcess[str]"]
 PAGE = "docs/attention-backends.md"

@@ -62,7 +62,7 @@ def test_a_wrong_file_is_refused_at_its_place(
 
 def test_every_fault_is_said_at_once(confbag: Run, config: Callable[[str], Path]) -> None:
     path = config("exec:\n  determinstic: true\n  attention:\n    decode: fa33\nmemory:\n  page_size: big\n")
-    env = {"CONFBAG__EXEC__GRPH": "true", "CONFBAG__ATTENTION": "fa3"}
+    env = {"CONFBAG__EXEC__GRPH": "true", "CONFBAG__ATTENTION_BACKEND": "fa3"}
     ran = confbag("plan", path, "--set", "spec.topk=0", "--preset", "debugg", "--platform", "npu:ascend910", env=env)
     said = "\n".join(refused(ran))
     for part in (
@@ -70,7 +70,7 @@ def test_every_fault_is_said_at_once(confbag: Run, config: Callable[[str], Path]
         f"{path}:4:",
         f"{path}:6:",
         "CONFBAG__EXEC__GRPH",
-        "exec.attention.backend",
+        "CONFBAG__EXEC__ATTENTION__BACKEND",
         "spec.topk",
         "preset: unknown preset 'debugg'; did you mean debug?",
         "--platform: ",

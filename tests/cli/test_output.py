@@ -250,7 +250,8 @@ def test_the_schemas(called: Called, examples: Path) -> None:
 @pytest.fixture
 def published() -> Iterator[None]:
     """A published bag, taken back afterwards."""
-    from confbag import context, load, publish
+    from confbag import load, publish
+    from confbag.process import context
 
     publish(load(env={}), role="test", allow_auto=True)
     yield

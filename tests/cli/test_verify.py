@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 
-from confbag.backends import Op, Platform, Requires, plugins
-from confbag.backends.binding import _torch_compat
-from confbag.backends.libraries import Library
+from confbag.backends import Op, Platform, Requires
+from confbag.backends.bind import _torch_compat
+from confbag.backends.declare import plugins
+from confbag.backends.declare.libraries import Library
+from confbag.backends.declare.registry import Registry
+from confbag.backends.declare.requires import NativeOp
 from confbag.backends.platforms.platform import Platform as Probed
-from confbag.backends.registry import Registry
-from confbag.backends.requires import NativeOp
 
 Run = Callable[..., "CompletedProcess[str]"]
 OURS = (

@@ -10,8 +10,8 @@ import pytest
 
 from confbag import load
 from confbag.backends import Platform, make_plan
+from confbag.backends.declare.plugins import installed
 from confbag.backends.platforms.known import names
-from confbag.backends.plugins import installed
 from confbag.backends.render import page, story
 
 Run = Callable[..., "CompletedProcess[str]"]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from confbag import Bag, load
-from confbag.context import unpublish
+from confbag.process.context import unpublish
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from confbag import context, load
+from confbag import load
+from confbag.process import context
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "examples" / "configs" / "cpu-laptop.yaml"

@@ -21,7 +21,8 @@ from mini_engine.main import DSV4_OPS, engine_of
 from mini_engine.main import walk as road
 from mini_engine.refusals import refuse
 
-from confbag import ConfigError, context, load
+from confbag import ConfigError, load
+from confbag.process import context
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "examples" / "configs" / "cpu-deepseek-v4-mini.yaml"

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from mini_engine.refusals import refuse
 
-from confbag import ConfigError, context, load
+from confbag import ConfigError, load
+from confbag.process import context
 
 CONFIG = Path(__file__).parents[2] / "examples" / "configs" / "cpu-laptop.yaml"
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from confbag import load
-from confbag.context import override, publish
 from confbag.kernels.bounds import kernels_check_values, reference_checks_values
 from confbag.kernels.last_loc import triton
+from confbag.process.context import override, publish
 
 ON_CPU = torch.empty(0)
 ON_DEVICE = torch.empty(0, device="meta")
@@ -20,8 +20,8 @@ ON_DEVICE = torch.empty(0, device="meta")
 def published(monkeypatch):
     """A published bag, gone again after the test."""
     for name in ("_bag", "_process", "_role"):
-        monkeypatch.setattr(f"confbag.context.{name}", None)
-    monkeypatch.setattr("confbag.context._swaps", [])
+        monkeypatch.setattr(f"confbag.process.context.{name}", None)
+    monkeypatch.setattr("confbag.process.context._swaps", [])
     publish(load(env={}), role="test", allow_auto=True)
 
 

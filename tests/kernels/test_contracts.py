@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from confbag.backends.levels import ALWAYS, BATCH_INVARIANT
-from confbag.backends.registry import Registry
+from confbag.backends.declare.registry import Registry
+from confbag.backends.words.levels import ALWAYS, BATCH_INVARIANT
 from confbag.kernels import register
 from confbag.testing import check_implementation
 
@@ -29,7 +29,7 @@ def test_ops_are_added_in_the_order_in_which_they_are_planned(ops):
 def test_declaring_the_ops_imports_no_torch():
     script = (
         "import json, sys\n"
-        "from confbag.backends.registry import Registry\n"
+        "from confbag.backends.declare.registry import Registry\n"
         "from confbag.kernels import register\n"
         "register(Registry())\n"
         "print(json.dumps([name for name in ('torch', 'triton', 'numpy') if name in sys.modules]))"

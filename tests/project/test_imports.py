@@ -32,12 +32,12 @@ def test_importing_the_package_loads_nothing_heavy(run: Callable, tmp_path: Path
 @pytest.mark.parametrize(
     "statement",
     [
-        "import confbag.backends, confbag.backends.registry",
+        "import confbag.backends, confbag.backends.declare.registry",
         "import confbag.kernels",
         "import confbag.kernels.last_loc.contract, confbag.kernels.draft_extend.contract",
-        "from confbag.backends.plugins import installed; installed()",
+        "from confbag.backends.declare.plugins import installed; installed()",
         "import confbag.cli",
-        "import confbag.loading; confbag.loading.load(env={})",
+        "import confbag; confbag.load(env={})",
         "import confbag.ratchets",
     ],
 )
@@ -50,8 +50,9 @@ def test_the_contract_on_device_libraries_names_the_whole_core(root: Path) -> No
         "contracts"
     ]
     layers = next(contract["layers"] for contract in contracts if contract["name"].startswith("Arrows go down"))
+    below = [room.strip() for layer in layers[layers.index("backends") + 1 :] for room in layer.split("|")]
     named = next(contract["source_modules"] for contract in contracts if contract["name"].startswith("The core knows"))
-    assert named == [f"confbag.{module.strip()}" for module in layers[-1].split(":")]
+    assert named == sorted(f"confbag.{room}" for room in below)
 
 
 def lint(run: Callable, tree: Path) -> tuple[int, str]:
@@ -74,15 +75,17 @@ def copied(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("backends/planted.py", "import confbag.kernels", "Arrows go down"),
         ("backends/planted.py", "def late():\n    from confbag.kernels import register", "Arrows go down"),
         ("backends/planted.py", "import confbag.ratchets", "Arrows go down"),
-        ("confbag/namespaces/planted.py", "import confbag.bag", "Within the core"),
+        ("confbag/namespaces/planted.py", "import confbag.bag.bag", "Arrows go down"),
+        ("backends/declare/planted.py", "import confbag.backends.decide.plan", "Within backends arrows go down"),
+        ("backends/planted.py", "", "Within backends arrows go down"),
         ("confbag/sources/planted.py", "import confbag.backends", "Arrows go down"),
         ("confbag/sources/planted.py", "import confbag.ratchets", "Arrows go down"),
         ("confbag/planted.py", "", "Arrows go down"),
         ("confbag/__init__.py", "import confbag.backends", "The package itself names only the core"),
         ("confbag/sources/planted.py", "import torch", "The core knows no device library"),
-        ("ratchets/planted.py", "import confbag.errors", "The ratchets know nothing of the rest"),
+        ("ratchets/planted.py", "import confbag.errors", "The ratchets need libcst"),
         ("ratchets/planted.py", "import yaml", "The ratchets need libcst"),
-        ("ratchets/planted.py", "import confbag.kernels", "The ratchets know nothing of the rest"),
+        ("ratchets/planted.py", "import confbag.kernels", "The ratchets need libcst"),
     ],
 )
 @pytest.mark.xdist_group("arrows")
@@ -100,7 +103,7 @@ def test_a_contract_catches_a_turned_arrow(
         else:
             planted.write_text(before, encoding="utf-8")
     assert code != 0
-    assert any(line.startswith(contract) and line.endswith("BROKEN") for line in said.splitlines()), said
+    assert any(line.startswith(contract) and "BROKEN" in line for line in said.splitlines()), said
 
 
 @pytest.mark.xdist_group("arrows")

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from confbag import load
 from confbag.backends import Evidence, Plan, Platform, Software, make_plan
-from confbag.backends.plugins import installed
+from confbag.backends.declare.plugins import installed
 from confbag.testing import check_implementation
 
 

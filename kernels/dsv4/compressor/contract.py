@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from confbag.backends.levels import ALWAYS, BATCH_INVARIANT, RUN_TO_RUN, UNIFORM_BATCH
-from confbag.backends.op import Op
-from confbag.backends.requires import NativeOp, Need, Requires
+from confbag.backends.declare.op import Op
+from confbag.backends.declare.requires import NativeOp, Need, Requires
+from confbag.backends.words.levels import ALWAYS, BATCH_INVARIANT, RUN_TO_RUN, UNIFORM_BATCH
 
 if TYPE_CHECKING:
     from torch import Tensor

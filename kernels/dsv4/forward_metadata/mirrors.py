@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from confbag.context import get_exec, is_published
 from confbag.errors import ConfbagError
+from confbag.process.context import get_exec, is_published
 
 
 class MirrorError(ConfbagError):

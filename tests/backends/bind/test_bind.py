@@ -12,8 +12,8 @@ import pytest
 
 from confbag import load
 from confbag.backends import Library, NativeOp, Op, Plan, Platform, Registry, Requires, make_plan
-from confbag.backends.binding.bind import BindWarning
-from confbag.backends.binding.bound import NotBoundError, bindings_of
+from confbag.backends.bind.bind import BindWarning
+from confbag.backends.bind.bound import NotBoundError, bindings_of
 from confbag.errors import (
     BindError,
     ConfigError,
@@ -242,7 +242,7 @@ def test_a_signature_that_is_not_the_contracts_is_refused_naming_both(module: Ca
 
 
 def wanting(**environment: str) -> Any:
-    from confbag.backends.rules import Fill
+    from confbag.backends.declare.rules import Fill
 
     return Fill.of({"name": "hccl", "environment": environment}, "test")
 

@@ -9,7 +9,7 @@ import pytest
 
 from confbag import get_exec, load, override, publish
 from confbag.backends import Op, Platform, Registry, make_plan
-from confbag.context import unpublish
+from confbag.process.context import unpublish
 
 
 def step(x: Any) -> Any:

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from confbag.backends.binding.library_loading import ensure, find
-from confbag.backends.libraries import Library
-from confbag.backends.rejection import Rejection
+from confbag.backends.bind.library_loading import ensure, find
+from confbag.backends.declare.libraries import Library
+from confbag.backends.words.rejection import Rejection
 from confbag.errors import RegistrationError
 
 TAG = str(sysconfig.get_config_var("SOABI"))
@@ -185,8 +185,8 @@ def test_a_prerequisite_that_cannot_be_imported_is_a_reason(
 
 LOADS = """
 import json, os, sys, threading
-from confbag.backends.libraries import Library
-from confbag.backends.binding.library_loading import ensure
+from confbag.backends.declare.libraries import Library
+from confbag.backends.bind.library_loading import ensure
 import torch
 
 calls = []
@@ -231,8 +231,8 @@ def test_a_library_is_loaded_once_and_a_second_registration_is_a_conflict(
 
 OWNED = """
 import os, sys, torch
-from confbag.backends.libraries import Library
-from confbag.backends.binding.library_loading import ensure
+from confbag.backends.declare.libraries import Library
+from confbag.backends.bind.library_loading import ensure
 held = torch.library.Library("confbag_t", "DEF")
 held.define("other(Tensor x) -> Tensor")
 os.environ["CONFBAG_T_LIBRARY"] = sys.argv[1]

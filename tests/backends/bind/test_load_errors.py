@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confbag.backends.binding.load_errors import demangle, died, explain, first_line
+from confbag.backends.bind.load_errors import demangle, died, explain, first_line
 
 CASES = [
     (

@@ -12,9 +12,9 @@ import pytest
 import confbag.kernels
 from confbag import load
 from confbag.backends import Library, NativeOp, Platform, Registry, make_plan
-from confbag.backends.binding import library_loading, native
-from confbag.backends.binding.library_loading import ensure, find
-from confbag.backends.rejection import Rejection
+from confbag.backends.bind import library_loading, native
+from confbag.backends.bind.library_loading import ensure, find
+from confbag.backends.words.rejection import Rejection
 from confbag.errors import BindError
 
 EXAMPLE = Path(__file__).parents[3] / "examples/configs/ascend-deepseek-v4.yaml"
@@ -113,7 +113,8 @@ def test_a_library_that_nothing_is_needed_of_is_still_loaded(monkeypatch: pytest
 
 
 def test_no_path_comes_from_a_configuration(registry: Registry) -> None:
-    from confbag.schema import Config, leaves
+    from confbag.schema.config import Config
+    from confbag.schema.leaves import leaves
 
     assert not [key for key in leaves(Config) if key.endswith(("_so", "library", "libraries"))]
     assert all(

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confbag.backends.op import Op
-from confbag.backends.signature import check_contract, check_signature
+from confbag.backends.declare.op import Op
+from confbag.backends.declare.signature import check_contract, check_signature
 from confbag.errors import RegistrationError, SignatureError
 from confbag.testing import check_implementation
 

@@ -10,8 +10,8 @@ import pytest
 
 from confbag import load
 from confbag.backends import Op, Platform, Registry, make_plan
-from confbag.backends.binding.bound import Ops
-from confbag.backends.binding.trace import NOT_OBSERVED, trace
+from confbag.backends.bind.bound import Ops
+from confbag.backends.bind.trace import NOT_OBSERVED, trace
 
 
 def step(x: Any, n: int = 1) -> Any:

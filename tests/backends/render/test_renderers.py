@@ -15,7 +15,7 @@ from pydantic import Field
 
 from confbag import Bag, Config, Secret, load
 from confbag.backends import Platform, Registry, make_plan
-from confbag.backends.plan import Plan
+from confbag.backends.decide.plan import Plan
 from confbag.backends.render import html, markdown, story, table
 from confbag.backends.render import json as as_json
 from confbag.namespaces.fields import Namespace
@@ -143,9 +143,9 @@ def test_the_faults_are_shown_with_what_to_do(plan_of: Callable[..., Plan]) -> N
 
 @given(st.text(max_size=200))
 def test_markdown_escapes_whatever_it_is_given(text: str) -> None:
-    from confbag.backends.render import clean
+    from confbag.words.text import printable
 
-    shown = markdown.escape(clean(text))
+    shown = markdown.escape(printable(text))
     assert "\n" not in shown
     assert "@" not in shown
     assert "|" not in shown.replace("\\|", "")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from confbag.backends.render import clean
 from confbag.backends.render.terminal import BAD, GOOD, WIDTH, against, columns, labelled, text_of
+from confbag.words.text import printable
 
 TEXT = st.text(st.characters(codec="ascii") | st.sampled_from(" -[/]:é漢字é\u0301\x1b\u202e"))
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -32,7 +32,7 @@ def letters(text: str) -> str:
 
 @given(TEXT, st.integers(2, 60))
 def test_wrapping_loses_nothing_and_fits(text: str, width: int) -> None:
-    text = clean(text)
+    text = printable(text)
     shown = text_of([columns([(text,)], within=width)])
     assert "".join(shown.split()) == "".join(text.split())
     assert all(taken(line) <= width for line in shown.splitlines())
@@ -57,7 +57,7 @@ def test_columns_stand_beside_each_other() -> None:
 def test_colour_changes_nothing_but_colour(rows: list[tuple[str, str, str]]) -> None:
     def parts() -> Iterator[object]:
         for row in rows:
-            one, two, three = map(clean, row)
+            one, two, three = map(printable, row)
             yield columns([(Text(one, GOOD), two, Text(three, BAD))], 20, 9)
             yield labelled([(one, against(two, three))], 12)
             yield Text(three, BAD)
@@ -71,7 +71,7 @@ def test_colour_changes_nothing_but_colour(rows: list[tuple[str, str, str]]) -> 
 
 
 def _cleaned(row: tuple[str, str, str]) -> tuple[str, str, str]:
-    one, two, three = map(clean, row)
+    one, two, three = map(printable, row)
     return one, two, three
 
 
@@ -101,17 +101,17 @@ def test_no_variable_changes_what_is_asked_for(
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "a\nb", "a\x00b", "\u202egnp.exe", "\udc80", "\u2028", "\x9b31m"])
 def test_what_a_terminal_acts_upon_is_escaped(text: str) -> None:
-    shown = clean(text)
+    shown = printable(text)
     assert shown.isprintable()
     assert "\\" in shown
 
 
 @given(st.text(st.characters(codec="utf-8") | st.sampled_from(" -漢字é\u0301\x1b\u202e")))
 def test_printable_text_is_left_alone(text: str) -> None:
-    assert (clean(text) == text) is text.isprintable()
+    assert (printable(text) == text) is text.isprintable()
 
 
 @given(st.text(st.characters(codec="utf-8")))
 def test_any_text_can_be_shown_and_none_is_lost(text: str) -> None:
-    text = clean(text)
+    text = printable(text)
     assert "".join(text_of([labelled([("any", text)], 4)]).split()) == "any" + "".join(text.split())

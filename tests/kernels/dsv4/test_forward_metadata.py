@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confbag import load
-from confbag.context import override, publish
 from confbag.kernels.dsv4.forward_metadata.lengths import Batch, Mode
 from confbag.kernels.dsv4.forward_metadata.metadata import ForwardMetadata
 from confbag.kernels.dsv4.forward_metadata.mirrors import MirrorError
 from confbag.kernels.dsv4.forward_metadata.tables import Kind, Scheduler, kinds
 from confbag.kernels.dsv4.sparse_metadata.reference import sparse_metadata
+from confbag.process.context import override, publish
 
 INT32 = torch.int32
 MOST = 2**31 - 1
@@ -334,8 +334,8 @@ def test_a_replay_writes_tables_where_the_graph_reads_them() -> None:
 @pytest.fixture
 def published(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_bag", "_process", "_role"):
-        monkeypatch.setattr(f"confbag.context.{name}", None)
-    monkeypatch.setattr("confbag.context._swaps", [])
+        monkeypatch.setattr(f"confbag.process.context.{name}", None)
+    monkeypatch.setattr("confbag.process.context._swaps", [])
     publish(load(env={}), role="test", allow_auto=True)
 
 

@@ -643,8 +643,8 @@ def test_bindings_check_values_under_the_switch(bounds_checked):
 
 RECORDED = """
 import sys, torch
-from confbag.backends.binding.native import verify
-from confbag.backends.requires import NativeOp
+from confbag.backends.bind.native import verify
+from confbag.backends.declare.requires import NativeOp
 from confbag.kernels.agreement import difference
 from confbag.kernels.dsv4.sparse_attention import reference, torch_npu, torch_npu_custom, triton
 from confbag.kernels.dsv4.sparse_attention.cases import BOUNDARIES, cases

@@ -13,7 +13,7 @@ import pytest
 import confbag.kernels
 from confbag import load
 from confbag.backends import Platform, make_plan
-from confbag.backends.registry import Registry
+from confbag.backends.declare.registry import Registry
 from confbag.errors import BindError, ConfigError, SignatureError
 from confbag.kernels.send_kvcache.contract import SEND_KVCACHE
 from confbag.kernels.send_kvcache.reference import send_kvcache

@@ -13,12 +13,12 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 from simulated_npu import NPU, NpuTensor, simulate
 
 from confbag import load
-from confbag.context import override, publish
 from confbag.kernels.dsv4.forward_metadata.lengths import Batch, Mode
 from confbag.kernels.dsv4.forward_metadata.metadata import ForwardMetadata
 from confbag.kernels.dsv4.forward_metadata.mirrors import MirrorError
 from confbag.kernels.dsv4.forward_metadata.tables import Scheduler, kinds
 from confbag.kernels.dsv4.sparse_metadata import reference, torch_npu_device, torch_npu_host
+from confbag.process.context import override, publish
 
 simulate()
 publish(load(env={}), role="test", allow_auto=True)

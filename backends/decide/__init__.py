@@ -1,0 +1,1 @@
+"""From a bag, a platform and a registry to a plan: facts, checks, choices and fills; pure."""

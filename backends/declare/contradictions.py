@@ -1,0 +1,266 @@
+"""What a registry refuses: rows, rules and fills that contradict each other or name what nobody knows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+from confbag.backends.declare.derived import DERIVED, PLATFORM_FACTS
+from confbag.backends.declare.op import Implementation, Op
+from confbag.backends.declare.rules import Fill, Rule
+from confbag.backends.words.conditions import Condition
+from confbag.bag.validation import validate
+from confbag.errors import RegistrationError
+from confbag.schema.config import Config
+from confbag.schema.leaves import leaves
+from confbag.words.provenance import AUTO, Layer, Setting
+from confbag.words.suggest import nearest
+
+if TYPE_CHECKING:
+    from confbag.backends.declare.registry import Registry
+
+
+def refuse(registry: Registry) -> None:
+    """Raise RegistrationError for the first contradiction, naming the row, rule or fill that has it."""
+    names = _Names(registry)
+    for op in registry.ops.values():
+        for keys in op.settings.values():
+            for key in keys:
+                names.setting(key, f"op {op.name}: settings")
+        names.condition(op.applies, f"op {op.name}: applies")
+        for feature, condition in op.asks.items():
+            names.condition(condition, f"op {op.name}: asks {feature}")
+        rows = registry.rows(op.name)
+        for row in rows:
+            _row(registry, names, op, row)
+        for one, other in itertools.combinations(rows, 2):
+            _pair(op.name, one, other)
+    for name, condition in registry.named.items():
+        names.condition(condition, registry.named_at.get(name, f"fact {name}"))
+    _twice((*registry.rules, *registry.fills))
+    for rule in registry.rules:
+        _rule(registry, names, rule)
+    for fill in registry.fills:
+        _fill(registry, names, fill)
+    _values(names, registry.fills)
+
+
+class _Names:
+    """Every fact that a condition may read, and the values that a fact may have where those are few."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.leaves = leaves(Config)
+        self.devices = registry.devices
+        slots = [f"{op.name}@{phase}" if phase else op.name for op in registry.ops.values() for phase in op.slots]
+        self.facts = {
+            *self.leaves,
+            *DERIVED,
+            *PLATFORM_FACTS,
+            "phase",
+            *registry.named,
+            *slots,
+            *(f"{op}.graph" for op in registry.ops),
+        }
+        self.heads = {*(fact.partition(".")[0] for fact in self.facts), "component"}
+
+    def setting(self, key: str, where: str) -> None:
+        if key not in self.leaves and key.partition(".")[0] in self.heads:
+            raise RegistrationError(f"{where}: unknown setting {key!r}{_meant(key, self.leaves)}")
+
+    def condition(self, condition: Condition, where: str) -> None:
+        for fact in condition.facts_named():
+            self.fact(fact, where)
+        for fact, values in condition.values_named():
+            self.values(fact, values, where)
+
+    def fact(self, fact: str, where: str) -> None:
+        # What begins like nothing of ours may be of an engine's own namespace.
+        known = fact in self.facts or fact.startswith(("platform.toolkit.", "component."))
+        if not known and fact.partition(".")[0] in self.heads:
+            raise RegistrationError(f"{where}: unknown fact {fact!r}{_meant(fact, self.facts)}")
+
+    def values(self, fact: str, values: Iterable[Any], where: str) -> None:
+        choices = self.choices(fact)
+        if choices is None:
+            return
+        for value in values:
+            if value is not None and value not in choices:
+                hint = _meant(str(value), map(str, choices)) or f"; it is one of {', '.join(map(str, choices))}"
+                raise RegistrationError(f"{where}: unknown {fact.rpartition('.')[2]} {value!r} of {fact}{hint}")
+
+    def choices(self, fact: str) -> Sequence[Any] | None:
+        if fact == "platform.device":
+            return self.devices
+        leaf = self.leaves.get("memory.kv_cache_dtype" if fact == "memory.kv_cache" else fact)
+        if leaf is None:
+            return None
+        found = tuple(_literals(leaf.annotation))
+        return (*found, AUTO) if found and leaf.auto else found or None
+
+
+def _literals(annotation: Any) -> Iterator[Any]:
+    if get_origin(annotation) is Literal:
+        yield from get_args(annotation)
+        return
+    parts = list(get_args(annotation))
+    # A type beside the literals, as in `int | Literal["x"]`, takes more than they say.
+    if all(get_origin(part) is not None or part is type(None) or not isinstance(part, type) for part in parts):
+        for part in parts:
+            yield from _literals(part)
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    close = nearest(name, known)
+    return f"; did you mean {close}?" if close else ""
+
+
+def place(row: Implementation) -> str:
+    """Where a row was written: its file and number, or its op and name."""
+    return row.source or f"{row.op}, {row.name}"
+
+
+def _row(registry: Registry, names: _Names, op: Op, row: Implementation) -> None:
+    where = place(row)
+    for device in row.requires.device:
+        if device not in registry.devices:
+            hint = nearest(device, registry.devices)
+            raise RegistrationError(
+                f"{where}: unknown device {device!r}; {f'write {hint}' if hint else 'register its platform first'}"
+            )
+    for need in row.requires.needs:
+        names.fact(need.fact, f"{where}: needs")
+        names.condition(need.condition, f"{where}: needs")
+        names.condition(need.when, f"{where}: needs, when")
+    for feature in row.requires.features:
+        if feature not in op.asks:
+            known = f"; {op.name} asks for {', '.join(op.asks) or 'no feature'}"
+            raise RegistrationError(f"{where}: unknown feature {feature!r}{_meant(feature, op.asks) or known}")
+    if row.requires.library is not None and row.requires.library not in registry.libraries:
+        raise RegistrationError(f"{where}: unknown library {row.requires.library!r}; register it with registry.library")
+    _native_ops(registry, where, row)
+    for phase, companion in row.companions.items():
+        if phase not in op.phases:
+            raise RegistrationError(f"{where}: companions: unknown phase {phase!r}{_meant(phase, op.phases)}")
+        if companion not in registry.providers(op.name):
+            raise RegistrationError(f"{where}: unknown companion {companion!r} for {phase}")
+
+
+def _native_ops(registry: Registry, where: str, row: Implementation) -> None:
+    """Refuse what a library's own list does not hold: two texts of one schema would drift apart."""
+    library = registry.libraries.get(row.requires.library or "")
+    if library is None or not library.ops:
+        return
+    for native in row.requires.native_ops:
+        declared = library.declared(native.name)
+        if declared is None:
+            hint = nearest(native.name, [op.name for op in library.ops])
+            raise RegistrationError(
+                f"{where}: library {library.name} lists no {native.name}"
+                + (f"; did you mean {hint}?" if hint else "; add its schema there")
+            )
+        if declared != native:
+            raise RegistrationError(
+                f"{where}: {native.name} is not what library {library.name} lists\n"
+                f"  here:  {native}\n  there: {declared}"
+            )
+
+
+def _pair(op: str, one: Implementation, other: Implementation) -> None:
+    where = "".join(f"{row.source}: " for row in (other,) if row.source)
+    if one.provider == other.provider:
+        if one.variant == other.variant:
+            raise RegistrationError(
+                f"{where}{op}, {one.name}: registered twice; a second one needs a variant, or replaces={one.provider!r}"
+            )
+        if not _apart(one, other):
+            raise RegistrationError(
+                f"{where}{op}: the variants {one.name} and {other.name} can both be asked; "
+                "let their requirements exclude it"
+            )
+    elif one.priority == other.priority > 0 and not _apart(one, other):
+        raise RegistrationError(
+            f"{where}{op}: {one.name} and {other.name} have priority {one.priority} and can both be asked; "
+            "make one higher"
+        )
+
+
+def _apart(one: Implementation, other: Implementation) -> bool:
+    """Whether no situation satisfies both: disjoint phases, or disjoint values of one fact."""
+    if one.phases and other.phases and not set(one.phases) & set(other.phases):
+        return True
+    theirs = other.allowed
+    for fact, (kind_a, a) in one.allowed.items():
+        if fact not in theirs:
+            continue
+        kind_b, b = theirs[fact]
+        if kind_a == kind_b == "in" and not any(item in b for item in a):
+            return True
+        if {kind_a, kind_b} == {"in", "not"}:
+            inside, outside = (a, b) if kind_a == "in" else (b, a)
+            if all(item in outside for item in inside):
+                return True
+    return False
+
+
+def _twice(rules: Iterable[Rule | Fill]) -> None:
+    seen: set[str] = set()
+    for rule in rules:
+        if rule.name in seen:
+            raise RegistrationError(
+                f"{_rule_place(rule)}: there are two of this name, by which plans tell them; rename one"
+            )
+        seen.add(rule.name)
+
+
+def _rule_place(rule: Rule | Fill) -> str:
+    own = f"rule {rule.name}"
+    return own if rule.source in ("", own) else f"{rule.source}: {own}"
+
+
+def _rule(registry: Registry, names: _Names, rule: Rule) -> None:
+    where = _rule_place(rule)
+    names.condition(rule.when, f"{where}: when")
+    op = registry.ops.get(rule.op)
+    if op is None:
+        if close := nearest(rule.op, registry.ops):
+            raise RegistrationError(f"{where}: unknown op {rule.op!r}; did you mean {close}?")
+        return  # of a distribution that is not installed here
+    for phase in (*rule.phases, *((rule.same_as,) if rule.same_as else ())):
+        if phase not in op.phases:
+            raise RegistrationError(f"{where}: {op.name} has no phase {phase!r}")
+    known = registry.providers(op.name)
+    if rule.propose is not None and rule.propose not in known:
+        raise RegistrationError(
+            f"{where}: {op.name} has no provider {rule.propose!r}; known: {', '.join(sorted(known))}"
+        )
+
+
+def _fill(registry: Registry, names: _Names, fill: Fill) -> None:
+    where = _rule_place(fill)
+    names.condition(fill.when, f"{where}: when")
+    if fill.after is not None and fill.after not in registry.ops:
+        raise RegistrationError(f"{where}: unknown op {fill.after!r} in `after`{_meant(fill.after, registry.ops)}")
+    for key, value in fill.set.items():
+        names.setting(key, f"{where}: set")
+        if isinstance(value, Mapping):
+            names.fact(value["value_of"], f"{where}: set {key}: value_of")
+        else:
+            names.values(key, (value,), f"{where}: set")
+
+
+def _values(names: _Names, fills: Iterable[Fill]) -> None:
+    """Refuse a value that its key does not take. They are validated many at once: each time costs a whole Config."""
+    rounds: list[dict[str, Setting]] = []
+    for fill in fills:
+        for key, value in fill.set.items():
+            if key not in names.leaves or isinstance(value, Mapping):
+                continue
+            fitting = next((one for one in rounds if key not in one or one[key].value is value), None)
+            if fitting is None:
+                rounds.append(fitting := {})
+            fitting.setdefault(key, Setting(key, value, Layer.RULE, _rule_place(fill)))
+    for settings in rounds:
+        _, faults = validate(Config, {key: (setting,) for key, setting in settings.items()})
+        for fault in faults:
+            raise RegistrationError(f"{fault.where}: set {fault.key}: {fault.message}")

@@ -1,0 +1,131 @@
+"""Loads the members of the entry-point group `confbag.backends` into a registry: ours first, then vendors' by name."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import lru_cache
+from typing import Any
+
+from confbag.backends.declare.registry import PluginFailure, Registry
+from confbag.errors import PluginError
+from confbag.sources import plugins as settings
+from confbag.sources.entry_points import EntryPoint, entry_points
+from confbag.sources.plugin_trial import LOADING, NAMED, aside, lock, refusals, said
+from confbag.sources.plugin_trial import named as named_plugins
+
+GROUP = "confbag.backends"
+OURS = "confbag"
+
+
+def installed() -> Registry:
+    """The registry of this installation, made once for each value of CONFBAG_PLUGINS.
+
+    CONFBAG_PLUGINS names plug-ins, separated by commas: only those are loaded, and one that is missing or fails raises
+    PluginError. Without it every installed plug-in is loaded, and one that fails is kept in `registry.failures`, which
+    every plan shows. A plug-in is loaded in a child process first, once for each state of its files, so that one that
+    hangs or ends its process fails like any other.
+    """
+    with lock:
+        # Never kept while a plug-in is loaded: what it is told then is not what others are told afterwards.
+        return load(named_plugins()) if LOADING in os.environ else _installed(named_plugins())
+
+
+@lru_cache(maxsize=4)
+def _installed(named: tuple[str, ...] | None) -> Registry:  # ratchet: allow CB121 -- `named` is the key
+    return load(named)
+
+
+def load(named: Sequence[str] | None = None) -> Registry:
+    """A fresh registry from the installed entry points; `named` as in CONFBAG_PLUGINS."""
+    ours, vendors, clashes = _sorted_out(entry_points(GROUP))
+    with_settings = {point.name for point in entry_points(settings.GROUP)}
+    missing = [name for name in named or () if name not in {OURS, *vendors, *with_settings}]
+    if missing:
+        known = ", ".join(sorted({OURS, *vendors, *with_settings}))
+        raise PluginError(f"{NAMED} names {', '.join(missing)}, which is not installed; installed are {known}")
+    registry = Registry()
+    _load_one(registry, ours, None, fatal=True)
+    if LOADING in os.environ:  # a plug-in asks for the registry while it is loaded: loading it for that would not end
+        return registry
+    chosen = [point for name, point in vendors.items() if named is None or name in named]
+    refused = refusals(chosen, f"{__name__}:attempt", afresh=named is not None)
+    for point in chosen:
+        _load_one(registry, point, refused.get(point), fatal=named is not None)
+    for point, why in settings.failed():
+        _failed(registry, point, f"its settings: {why}", fatal=named is not None)
+    for point in clashes:
+        if named is not None and point.name in named:
+            raise PluginError(f"{NAMED} names {point.name}, which two installed distributions declare; uninstall one")
+        other = vendors[point.name].distribution if point.name in vendors else OURS
+        _failed(registry, point, f"{other} declares a plug-in of this name too", fatal=False)
+    return registry
+
+
+def attempt(register: Callable[[Registry], Any], name: str) -> None:
+    """What a child does to try a plug-in: register it beside ours."""
+    ours, _, _ = _sorted_out(entry_points(GROUP))
+    registry = Registry()
+    _load_one(registry, ours, None, fatal=True)
+    registry._plugin = name
+    register(registry)
+    registry.check()
+
+
+def _sorted_out(points: Sequence[EntryPoint]) -> tuple[EntryPoint, dict[str, EntryPoint], list[EntryPoint]]:
+    """Our own member, the vendors' by name, and those whose name another distribution already has."""
+    ours = next((point for point in points if point.name == OURS and point.distribution == OURS), None)
+    if ours is None:
+        raise PluginError(f"no entry point {OURS!r} in group {GROUP}: confbag is not installed; run 'pip install -e .'")
+    vendors: dict[str, EntryPoint] = {}
+    clashes: list[EntryPoint] = []
+    for point in sorted(points, key=lambda point: (point.name, point.distribution)):
+        if point is ours:
+            continue
+        if point.name == OURS or point.name in vendors:
+            clashes.append(point)
+        else:
+            vendors[point.name] = point
+    return ours, vendors, clashes
+
+
+def _load_one(registry: Registry, point: EntryPoint, refused: str | None, *, fatal: bool) -> None:
+    """Let one plug-in register; refused: why it must not even be loaded."""
+    if refused is not None:
+        _failed(registry, point, refused, fatal=fatal)
+        return
+    before = _contents(registry)
+    registry._plugin = None if point.name == OURS else point.name
+    try:
+        with nullcontext() if registry._plugin is None else aside():
+            point.load()(registry)
+        registry.check(tested=registry._plugin is None)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # other people's code: SystemExit too
+        _restore(registry, before)
+        _failed(registry, point, said(error), fatal=fatal, cause=error)
+    finally:
+        registry._plugin = None
+
+
+def _failed(
+    registry: Registry, point: EntryPoint, why: str, *, fatal: bool, cause: BaseException | None = None
+) -> None:
+    if fatal:
+        raise PluginError(f"plug-in {point.name} ({point.distribution}) cannot be loaded: {why}") from cause
+    registry.failures.append(PluginFailure(point.name, point.distribution, why))
+
+
+def _contents(registry: Registry) -> dict[str, object]:
+    """What a registry holds, so that a plug-in that fails half-way leaves nothing behind."""
+    return {
+        key: {op: list(rows) for op, rows in value.items()} if key == "_rows" else copy.copy(value)
+        for key, value in vars(registry).items()
+    }
+
+
+def _restore(registry: Registry, contents: dict[str, object]) -> None:
+    vars(registry).update(contents)

@@ -1,0 +1,286 @@
+"""The capability registry: every op, implementation, rule, library and platform that this installation knows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from confbag.backends.declare import catalogue
+from confbag.backends.declare.contradictions import place, refuse
+from confbag.backends.declare.libraries import Library
+from confbag.backends.declare.op import Implementation, Op, Target, build
+from confbag.backends.declare.rules import Fill, Rule
+from confbag.backends.platforms.platform import Platform
+from confbag.backends.words.conditions import Condition
+from confbag.errors import RegistrationError
+from confbag.words.suggest import nearest
+
+if TYPE_CHECKING:
+    from confbag.backends.platforms.probe_facts import Look
+
+_T = TypeVar("_T")
+
+DEVICES = ("cuda", "hip", "npu", "xpu", "musa", "mps", "cpu")
+
+
+@dataclass(frozen=True, slots=True)
+class PluginFailure:
+    """A plug-in that was discovered and could not be loaded: shown in every plan, never hidden."""
+
+    name: str
+    distribution: str
+    error: str
+
+    def __str__(self) -> str:
+        return f"plug-in {self.name} ({self.distribution}) FAILED and is left out: {self.error}"
+
+
+class Registry:
+    """What can be chosen from, filled by the `register(registry)` functions of the entry-point group, ours first.
+
+    Two registries share nothing: `add` takes an op with the rows declared on it, later rows belong to the registry.
+    """
+
+    def __init__(self) -> None:
+        self.ops: dict[str, Op] = {}
+        self.rules: list[Rule] = []
+        self.fills: list[Fill] = []
+        self.named: dict[str, Condition] = {}
+        self.named_at: dict[str, str] = {}
+        self.libraries: dict[str, Library] = {}
+        self.platforms: dict[str, Platform] = {}
+        self.devices: list[str] = list(DEVICES)
+        self.failures: list[PluginFailure] = []
+        self.probes: dict[str, Look] = {}
+        self._rows: dict[str, list[Implementation]] = {}
+        self._plugin: str | None = None
+        self._checked: tuple[int, ...] | None = None
+        self._tables: dict[tuple[str, ...], Any] = {}
+
+    # What a plug-in calls
+
+    def add(self, op: Op) -> Op:
+        """Register an op with the implementations declared on it. Ops are planned in the order of their adding."""
+        known = self.ops.get(op.name)
+        if known is not None:
+            raise RegistrationError(
+                f"op {op.name} is registered twice; add implementations to it with registry.implement"
+            )
+        self.ops[op.name] = op
+        self._rows[op.name] = list(op.implementations)
+        self._changed()
+        return op
+
+    def implement(self, op: str, provider: str, target: Target, **row: Any) -> Implementation:
+        """Add an implementation to a registered op; the fields are those of `Op.implement`."""
+        made = build(self._op(op, row.get("source")), provider, target, **row)
+        if made.replaces is not None:
+            kept = [other for other in self._rows[op] if made.replaces not in (other.provider, other.name)]
+            if len(kept) == len(self._rows[op]):
+                known = ", ".join(other.name for other in kept)
+                raise RegistrationError(
+                    f"{place(made)}: it replaces {made.replaces!r}, which is not there; {op} has {known}"
+                )
+            self._rows[op] = kept
+        self._rows[op].append(made)
+        self._changed()
+        return made
+
+    def catalogue(self, path: str | Path) -> None:
+        """Add the libraries, rows, facts, rules and fills of a catalogue file; a contradiction names file and row."""
+        where = path if isinstance(path, str) else path.name
+        data = catalogue.sections(path, where)
+        for number, library in enumerate(data.get("libraries", ()), 1):
+            self.library(Library.of(library, f"{where}: library {number}"))
+        for provider, target, fields in catalogue.rows(data, where):
+            self.implement(data["op"], provider, target, **fields)
+        for name, condition in data.get("facts", {}).items():
+            self.fact(name, condition, where=f"{where}: fact {name}")
+        for number, rule in enumerate(data.get("choose", ()), 1):
+            self.rules.append(Rule.of(rule, f"{where}: rule {number}", self._plugin))
+        for number, fill in enumerate(data.get("fill", ()), 1):
+            self.fills.append(Fill.of(fill, f"{where}: fill {number}", self._plugin))
+        self._changed()
+
+    def fact(self, name: str, condition: Mapping[str, Any], *, where: str = "") -> None:
+        """Give a condition a name that other conditions may read."""
+        where = where or f"fact {name}"
+        if name in self.named:
+            raise RegistrationError(f"{where} is registered twice")
+        self.named[name] = Condition(condition, where=where)
+        self.named_at[name] = where
+        self._changed()
+
+    def rule(self, name: str, op: str, **data: Any) -> Rule:
+        """Add one rule; a plug-in's rules go before ours on the devices that their conditions name."""
+        made = Rule.of({"name": name, "op": op, **data}, f"rule {name}", self._plugin)
+        self.rules.append(made)
+        self._changed()
+        return made
+
+    def library(self, library: Library) -> Library:
+        """Register a native op library, which implementations name in their requirements."""
+        if library.name in self.libraries:
+            raise RegistrationError(f"library {library.name!r} is registered twice")
+        self.libraries[library.name] = library
+        self._changed()
+        return library
+
+    def device(self, kind: str) -> None:
+        """Make a new device kind known."""
+        if kind not in self.devices:
+            self.devices.append(kind)
+
+    def platform(self, name: str, platform: Platform) -> None:
+        """Make a platform known by name, and its device with it."""
+        if name in self.platforms:
+            raise RegistrationError(f"platform {name!r} is registered twice")
+        self.device(platform.device)
+        self.platforms[name] = platform
+
+    def probe(self, device: str, look: Look) -> None:
+        """Let `look(evidence, software)` find a device kind of its own on this machine; None when it is not there.
+
+        It is asked whenever this machine is probed: it reads through the evidence, and what only a loaded library can
+        tell it asks for in a child, by `evidence.ask`. What it raises becomes a note of the platform.
+        """
+        if device in DEVICES or device in self.probes:
+            raise RegistrationError(f"probe of {device}: {device} is probed already")
+        if not callable(look):
+            raise RegistrationError(f"probe of {device}: {look!r} is no function of the evidence and the software")
+        self.device(device)
+        self.probes[device] = look
+
+    # What the planner reads
+
+    def rows(self, op: str) -> Sequence[Implementation]:
+        """Every implementation of an op, in order of registration."""
+        return self._rows[op]
+
+    def providers(self, op: str) -> Mapping[str, Sequence[Implementation]]:
+        """Provider -> its variants, in an order that does not depend on registration."""
+
+        def make() -> dict[str, list[Implementation]]:
+            ordered = sorted(self._rows[op], key=lambda row: (row.provider, row.variant or ""))
+            return {name: list(rows) for name, rows in itertools.groupby(ordered, key=lambda row: row.provider)}
+
+        return self._table(make, "providers", op)
+
+    def everyone(self) -> frozenset[str]:
+        """Every provider of any op."""
+        return self._table(lambda: frozenset(row.provider for rows in self._rows.values() for row in rows), "everyone")
+
+    def aliases(self, op: str) -> Mapping[str, str]:
+        """Old name -> the provider to write instead."""
+        return self._table(
+            lambda: {alias: row.provider for row in self._rows[op] for alias in row.aliases}, "aliases", op
+        )
+
+    def answering(self, op: str) -> frozenset[str]:
+        """Every name, old ones included, that a provider of the op answers to."""
+        return self._table(lambda: frozenset({*self.providers(op), *self.aliases(op)}), "answering", op)
+
+    def by_priority(self, op: str) -> Sequence[Implementation]:
+        """The implementations that have a priority, the highest first."""
+
+        def make() -> list[Implementation]:
+            wanted = [row for row in self._rows[op] if row.priority > 0]
+            return sorted(wanted, key=lambda row: (-row.priority, row.provider, row.variant or ""))
+
+        return self._table(make, "priority", op)
+
+    def components(self) -> tuple[str, ...]:
+        """The components that conditions ask about by `component.NAME`."""
+
+        def make() -> tuple[str, ...]:
+            named = {fact for condition in self._conditions() for fact in condition.facts_named()}
+            return tuple(sorted(fact.removeprefix("component.") for fact in named if fact.startswith("component.")))
+
+        return self._table(make, "components")
+
+    def rules_for(self, op: str, device: str) -> Sequence[Rule]:
+        """The rules of an op in order; on a device that a plug-in's rules name, those go first."""
+        return self._table(
+            lambda: _own_first([rule for rule in self.rules if rule.op == op], device), "rules", op, device
+        )
+
+    def fills_after(self, op: str | None, device: str) -> Sequence[Fill]:
+        """The fills that belong after an op (None: before any), in the order of rules."""
+        return self._table(
+            lambda: _own_first([fill for fill in self.fills if fill.after == op], device), "fills", op or "", device
+        )
+
+    def _conditions(self) -> Iterator[Condition]:
+        for op in self.ops.values():
+            yield op.applies
+            yield from op.asks.values()
+            for row in self._rows[op.name]:
+                for need in row.requires.needs:
+                    yield from (need.condition, need.when)
+        yield from self.named.values()
+        yield from (rule.when for rule in self.rules)
+        yield from (fill.when for fill in self.fills)
+
+    def _table(self, make: Callable[[], _T], *key: str) -> _T:
+        """What is derived from what was registered, made once: a plan reads it many times."""
+        found = self._tables.get(key)
+        if found is None:
+            found = self._tables[key] = make()
+        made: _T = found
+        return made
+
+    def _changed(self) -> None:
+        self._checked = None
+        self._tables = {}
+
+    def check(self, *, tested: bool = False) -> None:
+        """Refuse contradictions: unknown names, ties, overlapping variants, rules without a provider.
+
+        tested: all of it is our own, whose contradictions our tests would have found; looking again costs every start.
+        """
+        # Lists may have been appended to directly; what is derived from them is made anew then.
+        stamp = (len(self.rules), len(self.fills), len(self.named), *map(len, self._rows.values()))
+        if self._checked == stamp:
+            return
+        self._changed()
+        if not tested:
+            refuse(self)
+        for rows in self._rows.values():
+            rows[:] = [self._with_component(row) for row in rows]
+        self._tables = {}
+        self._checked = stamp
+
+    def _with_component(self, row: Implementation) -> Implementation:
+        """The row with the component that its library comes from among its requirements."""
+        library = self.libraries.get(row.requires.library or "")
+        if library is None or library.component is None or library.component in row.requires.components:
+            return row
+        components = (*row.requires.components, library.component)
+        return replace(row, requires=replace(row.requires, components=components))
+
+    def _op(self, name: str, where: str | None) -> Op:
+        found = self.ops.get(name)
+        if found is None:
+            hint = nearest(name, self.ops)
+            raise RegistrationError(
+                f"{f'{where}: ' if where else ''}unknown op {name!r}; "
+                + (f"did you mean {hint}?" if hint else "register it with registry.add first")
+            )
+        return found
+
+
+_Decides = TypeVar("_Decides", Rule, Fill)
+
+
+def _own_first(rules: Sequence[_Decides], device: str) -> list[_Decides]:
+    """The rules in order, but those first by which a plug-in decides on this device."""
+    own = [rule.plugin is not None and _names_device(rule, device) for rule in rules]
+    return [rule for first in (True, False) for rule, is_own in zip(rules, own, strict=True) if is_own is first]
+
+
+def _names_device(rule: Rule | Fill, device: str) -> bool:
+    named = rule.when.data.get("platform.device")
+    return named == device or (isinstance(named, (list, tuple)) and device in named)

@@ -1,0 +1,213 @@
+"""What an implementation needs: facts only, checked when a plan is made and never per call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confbag.backends.words.conditions import Condition, words
+from confbag.backends.words.rejection import CODES
+from confbag.backends.words.shapes import FLAG, SIZES, WORDS, Shape, described, is_text
+from confbag.errors import RegistrationError
+
+PHASES = ("prefill", "decode", "draft")
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_OP_NAME = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*::[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)?)\s*\(")
+
+
+@dataclass(frozen=True, slots=True)
+class NativeOp:
+    """A native op that must exist with this schema and have a kernel.
+
+    schema: the full schema string, `ns::name(Tensor x, ...) -> Tensor`. dispatch_key: the key that must hold a kernel,
+    `CPU`, `PrivateUse1` ...; empty means the device's own.
+    """
+
+    schema: str
+    dispatch_key: str = ""
+
+    def __post_init__(self) -> None:
+        # One schema however it is broken into lines.
+        object.__setattr__(self, "schema", " ".join(self.schema.split()))
+        if not _OP_NAME.match(self.schema):
+            raise RegistrationError(
+                f"native op {self.schema!r}: expected a schema such as 'npu::compressor(Tensor x) -> Tensor'"
+            )
+
+    @property
+    def name(self) -> str:
+        """`namespace::op`, without the overload."""
+        match = _OP_NAME.match(self.schema)
+        assert match is not None
+        return match.group(1).partition(".")[0]
+
+    def __str__(self) -> str:
+        return f"{self.schema}, {self.dispatch_key} kernel" if self.dispatch_key else self.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Specified:
+    """A component or toolchain with a PEP 440 specifier: `triton>=3.0`."""
+
+    name: str
+    specifier: str
+
+    @classmethod
+    def parse(cls, text: str, what: str) -> Specified:
+        """Split `name>=1.0,<2`; RegistrationError when it is not one."""
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        match = _NAME.match(text)
+        if match is None:
+            raise RegistrationError(
+                f"{what} {text!r}: expected a name with an optional specifier, such as 'triton>=3.0'"
+            )
+        specifier = text[match.end() :].strip()
+        try:
+            SpecifierSet(specifier)
+        except InvalidSpecifier as error:
+            raise RegistrationError(
+                f"{what} {text!r}: {specifier!r} is no PEP 440 specifier; write for example >=3.0"
+            ) from error
+        return cls(match.group(), specifier)
+
+    def __str__(self) -> str:
+        return self.name + self.specifier
+
+
+class Need:
+    """One requirement on one fact, judged only where `when` holds.
+
+    fact: a settings key or a derived fact. test: a condition's value on it. code: the rejection's code. hint: what to
+    do instead. An unknown fact passes, and the plan says that it was assumed.
+    """
+
+    __slots__ = ("_test", "code", "fact", "hint", "test", "when")
+
+    def __init__(
+        self, fact: str, test: Any, code: str, *, when: Mapping[str, Any] | None = None, hint: str | None = None
+    ) -> None:
+        if not is_text(fact):
+            raise RegistrationError(f"requirement on {fact!r}: write the fact's name")
+        if code not in CODES:
+            raise RegistrationError(f"requirement on {fact}: unknown code {code!r}; write one of {', '.join(CODES)}")
+        self.fact = fact
+        self.test = test
+        self.code = code
+        self.when = Condition(when, where=f"requirement on {fact}")
+        self.hint = hint
+        self._test = Condition({fact: test}, where="requirement")
+
+    def met(self, facts: Mapping[str, Any]) -> bool:
+        """Whether the facts satisfy it (an unknown fact does)."""
+        return facts.get(self.fact) is None or self._test.holds(facts) or not self.when.holds(facts)
+
+    def assumed(self, facts: Mapping[str, Any]) -> bool:
+        """Whether it passes only because nobody knows the fact."""
+        return facts.get(self.fact) is None and not self._test.holds(facts) and self.when.holds(facts)
+
+    @property
+    def condition(self) -> Condition:
+        """The test as a condition on its fact."""
+        return self._test
+
+    @property
+    def required(self) -> Any:
+        """What the fact must be, as plain data for a rejection."""
+        if isinstance(self.test, Mapping):
+            return words(next(iter(self.test.items())) if "not" not in self.test else ("not", _many(self.test["not"])))
+        return self.test
+
+    def __repr__(self) -> str:
+        return f"Need({self.fact!r}, {self.test!r}, {self.code!r})"
+
+
+def _many(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def _words(value: str | Iterable[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+_NAMES = Shape("a name or a sequence of names", WORDS.holds)
+_SHAPES = {
+    **dict.fromkeys(("device", "arch", "device_features", "components", "toolkit", "dtypes", "features"), _NAMES),
+    "head_sizes": Shape(
+        "a sequence of positive whole numbers", lambda value: not value or SIZES.holds(tuple(_iterated(value)))
+    ),
+    "any_page": FLAG,
+    "library": Shape("a library's name, or None", lambda value: value is None or is_text(value)),
+    "known_issue": Shape("a sentence, or None", lambda value: value is None or is_text(value)),
+    "native_ops": Shape("a sequence of NativeOp", lambda value: all(isinstance(o, NativeOp) for o in _iterated(value))),
+    "needs": Shape("a sequence of Need", lambda value: all(isinstance(one, Need) for one in _iterated(value))),
+}
+
+
+def _iterated(value: Any) -> Iterable[Any]:
+    """The members of a sequence; of anything else, itself, which then is no member."""
+    return value if isinstance(value, (list, tuple)) else (value,)
+
+
+@dataclass(frozen=True)
+class Requires:
+    """The requirements of one implementation. Everything left out is no requirement.
+
+    device: device kinds (the registry knows which exist). arch: the closed set of architectures; one that nobody
+    declared is rejected, not assumed (`sm_90` and `sm90a` mean sm90). device_features: features of the machine (xmx,
+    amx). components: `name` or `name>=1.0`, read from installed metadata. toolkit: `cuda>=12.9`, `cann>=8.5`,
+    `nvcc>=12.9`; what the platform does not know fails. native_ops: schemas, compared at bind. library: the name of a
+    registered Library that carries them. dtypes: model dtypes. head_sizes: of model.head_dim. page_sizes: the default
+    first; None is no requirement. any_page: every size, page_sizes[0] being the default. branching_page_sizes: replaces
+    page_sizes where draft branches exceed 1. features: what of the op's `asks` it can do. known_issue: a sentence with
+    a link that keeps it from being chosen. needs: any other requirement on a fact.
+    """
+
+    device: tuple[str, ...] = ()
+    arch: tuple[str, ...] = ()
+    device_features: tuple[str, ...] = ()
+    components: tuple[str, ...] = ()
+    toolkit: tuple[str, ...] = ()
+    native_ops: tuple[NativeOp, ...] = ()
+    library: str | None = None
+    dtypes: tuple[str, ...] = ()
+    head_sizes: tuple[int, ...] = ()
+    page_sizes: tuple[int, ...] | None = None
+    any_page: bool = False
+    branching_page_sizes: tuple[int, ...] | None = None
+    features: tuple[str, ...] = ()
+    known_issue: str | None = None
+    needs: tuple[Need, ...] = ()
+    parsed_components: tuple[Specified, ...] = field(init=False, default=())
+    parsed_toolkit: tuple[Specified, ...] = field(init=False, default=())
+
+    def __post_init__(self) -> None:
+        from confbag.backends.platforms.arch import normalise
+
+        put = object.__setattr__
+        for name, shape in _SHAPES.items():
+            value = getattr(self, name)
+            if not shape.holds(value):
+                raise RegistrationError(f"{name}: expected {shape.says}, got {described(value)}")
+        for name in ("device", "device_features", "components", "toolkit", "dtypes", "features"):
+            put(self, name, _words(getattr(self, name)))
+        put(self, "arch", tuple(normalise(arch) for arch in _words(self.arch)))
+        for name in ("native_ops", "head_sizes", "needs"):
+            put(self, name, tuple(getattr(self, name)))
+        for name in ("page_sizes", "branching_page_sizes"):
+            sizes = getattr(self, name)
+            if sizes is not None:
+                if not SIZES.holds(sizes):
+                    raise RegistrationError(
+                        f"{name} {described(sizes)}: expected at least one positive integer, the default first"
+                    )
+                put(self, name, tuple(sizes))
+        if self.any_page and not self.page_sizes:
+            raise RegistrationError("any_page: name the default size in page_sizes")
+        put(self, "parsed_components", tuple(Specified.parse(text, "component") for text in self.components))
+        put(self, "parsed_toolkit", tuple(Specified.parse(text, "toolkit") for text in self.toolkit))
+        if self.library is not None and not self.native_ops:
+            raise RegistrationError(f"library {self.library!r} without native_ops: name the schemas that it must carry")

@@ -1,0 +1,301 @@
+"""The bag: every setting of one process, typed and immutable, each with the chain of sources that set it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel
+
+from confbag.bag.validation import Chains, chained, validate
+from confbag.errors import ConfigError, Fault, RegistrationError
+from confbag.schema.config import Config
+from confbag.schema.frozen import freeze
+from confbag.schema.leaves import leaves, namespaces, retired
+from confbag.words.plain import fingerprint, plain
+from confbag.words.provenance import AUTO, Layer, Setting
+from confbag.words.suggest import nearest
+
+if TYPE_CHECKING:
+    from confbag.namespaces.device import Device
+    from confbag.namespaces.disagg import Disagg
+    from confbag.namespaces.exec import Exec
+    from confbag.namespaces.memory import Memory
+    from confbag.namespaces.model import Model
+    from confbag.namespaces.parallel import Parallel
+    from confbag.namespaces.spec import Spec
+
+T = TypeVar("T")
+
+_DEFAULT = "default"
+_PATH = "model.path"
+_deriving = threading.RLock()
+
+
+class Bag:
+    """Settings, typed and immutable: `bag.exec.attention.decode`, `bag["exec.attention.decode"]`, `bag.chain(...)` for
+    who set it.
+
+    A namespace is an attribute that holds a frozen slotted object. Make one with `load`; `Bag(schema, settings)` is
+    what it calls.
+    """
+
+    # Slots, because a process reads these all the time; an engine's own namespaces are in __dict__, a little slower.
+    __slots__ = (
+        "__dict__",
+        "_chains",
+        "_config",
+        "_derived",
+        "_fingerprint",
+        "_flat",
+        "_root",
+        "device",
+        "disagg",
+        "exec",
+        "ignored",
+        "memory",
+        "model",
+        "parallel",
+        "read_from",
+        "schema",
+        "spec",
+    )
+
+    exec: Exec
+    device: Device
+    model: Model
+    parallel: Parallel
+    spec: Spec
+    memory: Memory
+    disagg: Disagg
+    schema: type[Config]
+    read_from: str | None
+    ignored: Mapping[str, str]
+    _chains: Chains
+    _config: Config
+    _root: Config
+    _derived: dict[tuple[str, tuple[str, ...]], tuple[Any]]
+    _flat: Mapping[str, Any] | None
+    _fingerprint: str | None
+
+    def __init__(
+        self,
+        schema: type[Config] = Config,
+        settings: Iterable[Setting] = (),
+        *,
+        read_from: str | None = None,
+        ignored: Mapping[str, str] | None = None,
+        _checked: tuple[Chains, Config] | None = None,
+    ) -> None:
+        """ConfigError holds every value that the schema refuses. read_from: the path that the checkpoint's facts are
+        of. ignored: what a record held that is not understood, by name, with the reason."""
+        if _checked is None:
+            chains: Chains = chained(schema, settings)
+            config, faults = validate(schema, chains)
+            if config is None:
+                raise ConfigError(faults)
+        else:
+            chains, config = _checked
+        root = freeze(config)
+        for name in schema.model_fields:
+            if name in _RESERVED:
+                raise RegistrationError(
+                    f"a bag has its own {name!r}; call the namespace of {schema.__qualname__} something else"
+                )
+            _put(self, name, getattr(root, name))
+        for name, value in (
+            ("schema", schema),
+            ("read_from", read_from),
+            ("ignored", MappingProxyType(dict(ignored or {}))),
+            ("_chains", chains),
+            ("_config", config),
+            ("_root", root),
+            ("_derived", {}),
+            ("_flat", None),
+            ("_fingerprint", None),
+        ):
+            _put(self, name, value)
+
+    def __getitem__(self, key: str) -> Any:
+        try:
+            return self.values()[key]
+        except KeyError:
+            raise KeyError(self._unknown(key)) from None
+
+    def values(self) -> Mapping[str, Any]:
+        """Every leaf by its dotted key; secrets are Secret objects. Computed once, read-only."""
+        if self._flat is None:
+            _put(self, "_flat", MappingProxyType(dict(_flatten(self._root, "", self._config))))
+            return self.values()
+        return self._flat
+
+    def chain(self, key: str) -> tuple[Setting, ...]:
+        """Every source that set the key, lowest layer first; the first one is its default."""
+        leaf = leaves(self.schema).get(key)
+        if leaf is None:
+            raise KeyError(self._unknown(key))
+        return (Setting(key, leaf.default, Layer.DEFAULT, _DEFAULT), *self._chains.get(key, ()))
+
+    def setting(self, key: str) -> Setting:
+        """The one that wins: its value as the source gave it, and where that is."""
+        return self.chain(key)[-1]
+
+    def origin(self, key: str) -> str:
+        """Where the value was set, in the words that errors use."""
+        return self.setting(key).origin
+
+    def is_set(self, key: str) -> bool:
+        """Whether somebody asked for this value: a source above the defaults and below the rules, and other than
+        `auto`."""
+        asked = [setting for setting in self.chain(key) if setting.layer is not Layer.RULE][-1]
+        return asked.layer is not Layer.DEFAULT and asked.value != AUTO
+
+    def sources(self) -> tuple[str, ...]:
+        """What set anything, lowest first, without lines and flags: files, `environment`, `--set`, `record sglang`."""
+        names: dict[str, None] = {}
+        for setting in sorted(self.settings(), key=lambda setting: setting.layer):
+            if setting.layer is not Layer.RULE:
+                names.setdefault(setting.source)
+        return tuple(names)
+
+    def unresolved(self) -> tuple[str, ...]:
+        """The keys that still hold `auto`."""
+        values = self.values()
+        return tuple([key for key, leaf in leaves(self.schema).items() if leaf.auto and values[key] == AUTO])
+
+    def resolve(self, decisions: Mapping[str, tuple[Any, str, str]], renamed: Collection[str] = ()) -> Bag:
+        """The bag with a plan's decisions, each key -> (value, rule's name, why). What somebody set differently is a
+        fault, but for the keys in `renamed`, whose decision is the new name of what was set."""
+        settings, faults = [], []
+        values = self.values()
+        for key, (value, rule, why) in decisions.items():
+            origin = f"rule {rule}"
+            if key not in values:
+                faults.append(Fault(origin, key, self._unknown(key)))
+            elif key in renamed or not self.is_set(key):
+                settings.append(Setting(key, value, Layer.RULE, origin, None, why))
+            elif values[key] != value:
+                faults.append(
+                    Fault(
+                        self.origin(key),
+                        key,
+                        f"was set here, and {origin} would change it ({why}); "
+                        "set it to auto, or drop what asks for the rule",
+                    )
+                )
+        if faults:
+            raise ConfigError(faults)
+        return self._with(settings, {(setting.key, Layer.RULE) for setting in settings}, self.read_from)
+
+    def override(self, source: str, changes: Mapping[str, Any]) -> Bag:
+        """The bag with values that nothing else overrides; keys dotted or nested. `source` is named wherever one shows.
+
+        What a rule decided for these keys gives way. When model.path changes, the facts of the checkpoint are read
+        again for the new path, and if they differ every rule's decision is dropped with them: plan such a bag again.
+        """
+        from confbag.bag.reading import facts_of, overrides_of
+
+        settings = overrides_of(self.schema, source, changes)
+        dropped = {(setting.key, Layer.RULE) for setting in settings}
+        read_from = self.read_from
+        path = next((setting.value for setting in settings if setting.key == _PATH), self[_PATH])
+        if path != self[_PATH]:
+            read_from, facts = facts_of(path)
+            old = [setting for setting in self.settings() if setting.layer is Layer.CHECKPOINT]
+            dropped |= {(setting.key, Layer.CHECKPOINT) for setting in old}
+            if {fact.key: fact.value for fact in facts} != {fact.key: fact.value for fact in old}:
+                dropped |= {(setting.key, Layer.RULE) for setting in self.settings()}
+            settings = (*facts, *settings)
+        return self._with(settings, dropped, read_from)
+
+    def fingerprint(self) -> str:
+        """SHA-256 over canonical JSON of every field that does not opt out (`json_schema_extra={"fingerprint":
+        False}`); no secrets."""
+        if self._fingerprint is None:
+            values = self.values()
+            kept = {key: values[key] for key, leaf in leaves(self.schema).items() if leaf.fingerprint}
+            _put(self, "_fingerprint", fingerprint(kept))
+            return self.fingerprint()
+        return self._fingerprint
+
+    def dump(self) -> dict[str, Any]:
+        """Nested plain data, as a file would say it; secrets are redacted."""
+        return self._config.model_dump(mode="json")
+
+    def derived(self, name: str, function: Callable[..., T], *keys: str) -> T:
+        """What `function` makes of the values of these keys, computed once for this bag: an overridden bag computes
+        its own."""
+        with _deriving:
+            found = self._derived.get((name, keys))
+            if found is None:
+                found = self._derived[name, keys] = (function(*[self[key] for key in keys]),)
+            value: T = found[0]
+            return value
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Every setting of every source, the defaults left out."""
+        return tuple(setting for chain in self._chains.values() for setting in chain)
+
+    def _with(self, settings: Iterable[Setting], dropped: Collection[tuple[str, Layer]], read_from: str | None) -> Bag:
+        chains = dict(self._chains)
+        for key in {key for key, _ in dropped} & chains.keys():
+            chains[key] = tuple(setting for setting in chains[key] if (key, setting.layer) not in dropped)
+        for key, added in chained(self.schema, settings).items():
+            chains[key] = tuple(sorted((*chains.get(key, ()), *added), key=lambda setting: setting.layer))
+        chains = {key: chain for key, chain in chains.items() if chain}
+        config, faults = validate(self.schema, chains)
+        if config is None:
+            raise ConfigError(faults)
+        return Bag(self.schema, read_from=read_from, ignored=self.ignored, _checked=(chains, config))
+
+    def _unknown(self, key: str) -> str:
+        replacement = retired(self.schema).get(key)
+        if replacement is not None:
+            return f"{key} is retired; read {replacement}"
+        if key in namespaces(self.schema):
+            return f"{key} is a namespace; read bag.{key}, or one of its keys"
+        near = nearest(key, leaves(self.schema))
+        return f"no key {key}" + (f"; did you mean {near}?" if near else "")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a bag cannot be changed; bag.override(source, {{{name!r}: ...}}) makes another")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a bag cannot be changed")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Bag):
+            return NotImplemented
+        return self.schema is other.schema and bool(self._root == other._root)
+
+    def __hash__(self) -> int:
+        return hash((self.schema, self.fingerprint()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.schema, self.settings(), self.read_from, dict(self.ignored))
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{key}={plain(self[key])!r}" for key in self._chains)
+        return f"<Bag of {self.schema.__qualname__}: {given or 'defaults'}>"
+
+
+_put = object.__setattr__
+_RESERVED = frozenset(dir(Bag)) - frozenset(Config.model_fields)
+
+
+def _restore(
+    schema: type[Config], settings: tuple[Setting, ...], read_from: str | None, ignored: Mapping[str, str]
+) -> Bag:
+    return Bag(schema, settings, read_from=read_from, ignored=ignored)
+
+
+def _flatten(frozen: Any, prefix: str, model: BaseModel) -> Iterable[tuple[str, Any]]:
+    for name in type(model).model_fields:
+        value = getattr(frozen, name)
+        nested = getattr(model, name)
+        if isinstance(nested, BaseModel):
+            yield from _flatten(value, f"{prefix}{name}.", nested)
+        else:
+            yield f"{prefix}{name}", value

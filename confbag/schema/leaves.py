@@ -1,0 +1,144 @@
+"""The keys of a schema: every leaf with its type and default, the namespaces above them, the retired ones."""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
+
+from pydantic import BaseModel, PlainSerializer
+from pydantic.fields import FieldInfo
+
+from confbag.errors import RegistrationError
+from confbag.namespaces.fields import OrAuto
+from confbag.schema.config import Config
+from confbag.words.plain import finite
+from confbag.words.provenance import AUTO
+from confbag.words.secret import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One key that can be set: a field that is not itself a namespace.
+
+    annotation: the whole type, with its constraints. required: no default exists. given: the namespace's default
+    instance says another default than the field. lock: a lock file may hold it; a path or a host opts out by
+    `json_schema_extra={"lock": False}`. serializer: makes what is held what a file says; None where they are one.
+    """
+
+    key: str
+    annotation: Any
+    default: Any
+    auto: bool
+    secret: bool
+    fingerprint: bool
+    description: str
+    required: bool = False
+    given: bool = False
+    lock: bool = True
+    serializer: Callable[[Any], Any] | None = None
+
+    def written(self, value: Any) -> Any:
+        """A value of this key as plain data, as a file would say it: a pin, which is held as pairs, is a mapping."""
+        # Only what is held has the serializer's form; a source may have given another.
+        held = self.serializer is not None and isinstance(value, tuple)
+        return finite(self.serializer(value) if held and self.serializer is not None else value)
+
+
+@functools.cache
+def leaves(schema: type[Config] = Config) -> Mapping[str, Leaf]:
+    """Every key of a schema, in the order of declaration: dotted key -> Leaf. RegistrationError for a schema that
+    cannot be a bag."""
+    return MappingProxyType({leaf.key: leaf for leaf in _walk(schema, "", None)})
+
+
+@functools.cache
+def namespaces(schema: type[Config] = Config) -> tuple[str, ...]:
+    """The dotted names of every namespace, nested ones included: exec, exec.attention, ..."""
+    return tuple(dict.fromkeys(key[:at] for key in leaves(schema) for at, letter in enumerate(key) if letter == "."))
+
+
+def retired(schema: type[Config] = Config) -> Mapping[str, str]:
+    """Old key of an engine's schema -> the key that replaces it."""
+    return schema.retired
+
+
+def model_of(field: FieldInfo) -> type[BaseModel] | None:
+    """The pydantic model of a field that is a namespace; None for a leaf."""
+    annotation = field.annotation
+    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+
+
+def _walk(model: type[BaseModel], prefix: str, instance: BaseModel | None) -> Iterator[Leaf]:
+    for name, field in model.model_fields.items():
+        key = prefix + name
+        nested = model_of(field)
+        if nested is not None:
+            yield from _walk(nested, f"{key}.", _instance(field, nested, name, instance))
+            continue
+        if not prefix:
+            raise RegistrationError(
+                f"{model.__qualname__}.{name} is a value beside the namespaces; put it into a namespace"
+            )
+        yield _leaf(key, name, field, instance)
+
+
+def _instance(field: FieldInfo, nested: type[BaseModel], name: str, instance: BaseModel | None) -> BaseModel | None:
+    """The default instance of a namespace, where it may say other defaults than the namespace's fields do."""
+    if instance is not None:
+        value = getattr(instance, name)
+        return value if isinstance(value, BaseModel) else None
+    if field.is_required() or field.default_factory is nested:
+        return None
+    value = field.get_default(call_default_factory=True, validated_data={})
+    return value if isinstance(value, BaseModel) else None
+
+
+def _leaf(key: str, name: str, field: FieldInfo, instance: BaseModel | None) -> Leaf:
+    whole: Any = Annotated
+    parts = (field.annotation, *field.metadata)
+    annotation = whole[parts] if field.metadata else field.annotation
+    made_of = tuple(_parts(annotation))
+    mutable = next((part for part in made_of if part in (list, dict, set, bytearray)), None)
+    if mutable is not None:
+        raise RegistrationError(
+            f"{key} holds a {mutable.__name__}, which could change under its readers; "
+            "write tuple[X, ...], or tuples of pairs"
+        )
+    required = field.is_required() and instance is None
+    default = None if required else field.get_default(call_default_factory=True, validated_data={})
+    given = instance is not None and (field.is_required() or getattr(instance, name) != default)
+    extra = field.json_schema_extra if isinstance(field.json_schema_extra, Mapping) else {}
+    return Leaf(
+        key=key,
+        annotation=annotation,
+        default=getattr(instance, name) if given else default,
+        auto=any(isinstance(part, OrAuto) for part in made_of) or AUTO in made_of,
+        secret=Secret in made_of,
+        fingerprint=extra.get("fingerprint", True) is not False and Secret not in made_of,
+        description=field.description or "",
+        required=required,
+        given=given,
+        lock=extra.get("lock", True) is not False,
+        serializer=_serializer(field),
+    )
+
+
+def _serializer(field: FieldInfo) -> Callable[[Any], Any] | None:
+    """The function of a field's PlainSerializer, which takes the value alone."""
+    found: Any = next((mark.func for mark in field.metadata if isinstance(mark, PlainSerializer)), None)
+    return cast("Callable[[Any], Any] | None", found)
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """Everything that an annotation is made of: types, metadata and the values of literals."""
+    origin = get_origin(annotation)
+    if origin is None:
+        yield annotation
+        return
+    yield origin
+    for part in get_args(annotation):
+        if origin is Literal:
+            yield part
+        else:
+            yield from _parts(part)

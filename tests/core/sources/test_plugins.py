@@ -1,0 +1,184 @@
+"""Plug-ins' settings, and the entry points behind them."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from confbag.sources.entry_points import entry_points
+from confbag.sources.keys import Keys
+from confbag.sources.plugins import failed, read_plugins
+from confbag.words.provenance import Layer, Setting
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that is the whole of sys.path for distributions."""
+    keep = [entry for entry in sys.path if not any(Path(entry or ".").glob("*.*-info"))]
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *keep])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("CONFBAG_PLUGINS", raising=False)
+    return tmp_path
+
+
+def install(folder: Path, name: str, *points: str, info: str = "dist-info", group: str = "confbag.settings") -> None:
+    meta = folder / f"{name}.{info}"
+    meta.mkdir(parents=True)
+    distribution = name.partition("-")[0]
+    meta.joinpath("PKG-INFO" if info == "egg-info" else "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {distribution}\n"
+    )
+    body = "\n".join(points)
+    meta.joinpath("entry_points.txt").write_text(
+        f"# ours\n[console_scripts]\nx = y:z\n\n[{group}]\n{body}\n[other]\na=b\n"
+    )
+
+
+def module(folder: Path, name: str, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.joinpath(f"{name}.py").write_text(source)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+
+
+def by_importlib(group: str) -> set[tuple[str, str]]:
+    return {(point.name, point.value) for point in importlib.metadata.entry_points(group=group)}
+
+
+def ours(group: str) -> set[tuple[str, str]]:
+    return {(point.name, point.value) for point in entry_points(group)}
+
+
+def test_the_installed_ones_are_those_that_importlib_finds() -> None:
+    assert ours("confbag.backends") == by_importlib("confbag.backends")
+    assert ("confbag", "confbag.kernels:register") in ours("confbag.backends")
+
+
+def test_every_kind_of_installation_reads_as_importlib_reads_it(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(site, "acme_plugin-1.0", "acme = acme:DATA", "acme.two=acme_two:DATA.inner [extra]")
+    install(site, "tree", "tree = tree:DATA", info="egg-info")
+    later = site / "later"
+    install(later, "Acme.Plugin-0.9", "hidden = old:DATA")
+    install(later, "other-1.0", "other = other:DATA")
+    archive = site / "bundle.zip"
+    with zipfile.ZipFile(archive, "w") as bundle:
+        bundle.writestr("zipped-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: zipped\n")
+        bundle.writestr("zipped-1.0.dist-info/entry_points.txt", "[confbag.settings]\nzipped = zipped:DATA\n")
+    for entry in (later, archive, site / "missing", later):
+        sys.path.append(str(entry))
+    expected = {
+        ("acme", "acme:DATA"),
+        ("acme.two", "acme_two:DATA.inner [extra]"),
+        ("tree", "tree:DATA"),
+        ("other", "other:DATA"),
+        ("zipped", "zipped:DATA"),
+    }
+    assert ours("confbag.settings") == expected == by_importlib("confbag.settings")
+    assert [point.distribution for point in entry_points("confbag.settings")][:2] == ["acme-plugin", "acme-plugin"]
+
+
+def test_what_is_installed_meanwhile_is_found(site: Path) -> None:
+    assert entry_points("confbag.settings") == ()
+    install(site, "late-1.0", "late = late:DATA")
+    assert ours("confbag.settings") == {("late", "late:DATA")}
+
+
+def test_a_finder_of_somebody_elses_making_is_asked(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = site / "hidden"
+    install(hidden, "remote-1.0", "remote = remote:DATA")
+
+    class Finder:
+        @staticmethod
+        def find_spec(name: str, path: object = None, target: object = None) -> None:
+            return None
+
+        @staticmethod
+        def find_distributions(context: object = None) -> list[importlib.metadata.Distribution]:
+            return [importlib.metadata.PathDistribution(hidden / "remote-1.0.dist-info")]
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
+    assert ours("confbag.settings") == {("remote", "remote:DATA")}
+
+
+def test_only_our_groups_are_scanned() -> None:
+    with pytest.raises(ValueError, match="console_scripts"):
+        entry_points("console_scripts")
+
+
+def test_defaults_and_variables(site: Path, monkeypatch: pytest.MonkeyPatch, keys: Keys) -> None:
+    install(site, "acme-1.0", "acme = acme_settings:DATA")
+    source = 'DATA = {"defaults": {"exec.attention.backend": "acme"}, "environment": ["CONFBAG__ACME__X"]}'
+    module(site, "acme_settings", source, monkeypatch)
+    found = read_plugins(keys)
+    assert not found.faults
+    assert found.settings == (Setting("exec.attention.backend", "acme", Layer.PLUGIN, "plugin acme"),)
+    assert found.environment == ("CONFBAG__ACME__X",)
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("raise RuntimeError('no driver')", "RuntimeError: no driver (broken_settings.py:1)"),
+        ("import nothing_of_this_name", "ModuleNotFoundError"),
+        ("raise SystemExit(3)", "SystemExit"),
+        ("OTHER = 1", "AttributeError"),
+        ("import os; os._exit(3)", "exited with status 3 while it was loaded"),
+    ],
+)
+def test_settings_that_cannot_be_loaded_are_fatal_only_when_named(
+    site: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    keys: Keys,
+    source: str,
+    told: str,
+) -> None:
+    install(site, "acme-1.0", "acme = broken_settings:DATA")
+    module(site, "broken_settings", source, monkeypatch)
+    found = read_plugins(keys)
+    assert not found.faults
+    assert not found.settings
+    ((point, why),) = failed()
+    assert (point.name, told in why) == ("acme", True)
+    read_plugins(keys)
+    (record,) = caplog.records  # once, however many bags a process loads
+    assert "plug-in acme (acme): its settings are left out: " in record.getMessage()
+    monkeypatch.setenv("CONFBAG_PLUGINS", "acme")
+    (fault,) = read_plugins(keys).faults
+    assert fault.where == "plugin acme"
+    assert told in fault.message
+    assert "repair or uninstall it" in fault.message
+    monkeypatch.setenv("CONFBAG_PLUGINS", "another")
+    assert not read_plugins(keys).faults
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("DATA = [1]", "must be a mapping"),
+        ("DATA = {'default': {}}", "neither defaults nor environment"),
+        ("DATA = {'defaults': [1]}", "must be a mapping"),
+        ("DATA = {'environment': 'CONFBAG__X'}", "must be a list"),
+        ("DATA = {'defaults': {'exec.grph': 'hunter2'}}", "did you mean exec.graph?"),
+    ],
+)
+def test_a_broken_plug_in_is_named(
+    site: Path, monkeypatch: pytest.MonkeyPatch, keys: Keys, source: str, told: str
+) -> None:
+    install(site, "acme-1.0", "acme = broken_settings:DATA")
+    module(site, "broken_settings", source, monkeypatch)
+    (fault,) = read_plugins(keys).faults
+    assert fault.where == "plugin acme"
+    assert told in fault.message
+    assert "hunter2" not in str(fault)
+
+
+def test_two_plug_ins_that_contradict(site: Path, monkeypatch: pytest.MonkeyPatch, keys: Keys) -> None:
+    for name in ("one", "two"):
+        install(site, f"{name}-1.0", f"{name} = {name}_settings:DATA")
+        module(site, f"{name}_settings", f'DATA = {{"defaults": {{"exec.attention.backend": "{name}"}}}}', monkeypatch)
+    (fault,) = read_plugins(keys).faults
+    assert str(fault).startswith("plugin two: exec.attention.backend: is given twice with different values, the first")
+    assert "plugin one" in fault.message
