@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from confbag.backends.decide.plan import Binding as Binding
     from confbag.backends.decide.plan import Plan as Plan
     from confbag.backends.decide.planner import make_plan as make_plan
+    from confbag.backends.declare.implementation import Implementation as Implementation
     from confbag.backends.declare.libraries import Library as Library
-    from confbag.backends.declare.op import Implementation as Implementation
     from confbag.backends.declare.op import Op as Op
     from confbag.backends.declare.registry import Registry as Registry
     from confbag.backends.declare.requires import NativeOp as NativeOp
@@ -35,7 +35,7 @@ _WHERE = {
         "confbag.backends.words.levels",
     ),
     "Library": "confbag.backends.declare.libraries",
-    "Implementation": "confbag.backends.declare.op",
+    "Implementation": "confbag.backends.declare.implementation",
     "Op": "confbag.backends.declare.op",
     "Binding": "confbag.backends.decide.plan",
     "Plan": "confbag.backends.decide.plan",

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from confbag.backends.bind.targets import locate
-from confbag.backends.declare.op import Implementation, Op
+from confbag.backends.declare.implementation import Implementation
+from confbag.backends.declare.op import Op
 from confbag.backends.declare.plugins import installed
 from confbag.backends.declare.registry import Registry
 from confbag.backends.declare.signature import check_signature

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from confbag.backends.bind import _torch_compat, environment, library_loading, native
-from confbag.backends.bind.bound import Absent, NotBoundError, Ops, assemble, by_layer
+from confbag.backends.bind.bound import Absent, Key, NotBoundError, Ops, assemble, by_site
 from confbag.backends.bind.library_loading import torch_fault
 from confbag.backends.bind.targets import SIGNATURE, resolve
 from confbag.backends.bind.torch_import import import_torch
@@ -20,10 +20,11 @@ from confbag.backends.platforms.probe import software
 from confbag.backends.words.rejection import Rejection
 from confbag.errors import BindError, ConfigError, DeclaredOnlyError, Fault, RegistrationError, SignatureError
 from confbag.words.suggest import nearest
+from confbag.words.text import count, listed
 
 if TYPE_CHECKING:
     from confbag.backends.decide.plan import Binding, Plan
-    from confbag.backends.declare.op import Implementation
+    from confbag.backends.declare.implementation import Implementation
 
 
 class BindWarning(UserWarning):
@@ -35,13 +36,14 @@ class _SignatureBindError(BindError, SignatureError):
 
 
 def bind(plan: Plan, ops: Iterable[str] | None = None, set_environment: bool = True) -> Ops:
-    """The implementations that the plan chose, as attributes of one object: `ops.last_loc`, `ops.attention_decode`.
-    An op that declares layers is a tuple of them, or a mapping where its layers have names: `ops.mix[3]`.
+    """The implementations that the plan chose, as attributes of one object and by slot: `ops.last_loc`,
+    `ops.attention_decode`, `ops["moe.experts", "mlp.3"]`.
 
-    ops: the ops to bind, as `op` or `op@phase`; None binds every op of the plan that has a target, and leaves a
-    declared-only provider to its engine. set_environment: set the variables that the plan needs and that are unset,
-    and keep them when bind succeeds. With False nothing is set, and one that is unset is a fault like one that
-    differs: whoever says False has set them before.
+    ops: the ops to bind, as `op` or `op@regime`; None binds every op of the plan that has a target, and leaves a
+        declared-only provider to its engine.
+    set_environment: set the variables that the plan needs and that are unset, and keep them when bind succeeds. With
+        False nothing is set, and one that is unset is a fault like one that differs: whoever says False has set them
+        before.
 
     Raises PlanError when the plan has faults, ConfigError for an unknown op, NotBoundError for an op that the plan
     does not use, DeclaredOnlyError when `ops` names a declared-only provider, RegistrationError when two bound ops
@@ -51,24 +53,29 @@ def bind(plan: Plan, ops: Iterable[str] | None = None, set_environment: bool = T
     """
     plan.raise_for_faults()
     chosen = _chosen(plan, None if ops is None else [ops] if isinstance(ops, str) else list(ops))
-    names = _names(chosen)
+    names = _names(plan, chosen)
     faults = environment.conflicts(plan.environment, os.environ, _wanted(plan), unset_too=not set_environment)
     with environment.applied(plan.environment) if set_environment and not faults else nullcontext():
-        functions: dict[str, Any] = {}
+        functions: dict[Implementation, Callable[..., Any]] = {}
         if not faults:
             functions, faults = _functions(plan, names)
         if faults:
-            count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-            text = f"{count} while binding; nothing is bound:\n{_listed(faults)}"
+            text = f"{count(len(faults), 'fault')} while binding; nothing is bound:\n{_listed(faults)}"
             signature = any(fault.field.startswith(SIGNATURE) for fault in faults)
             raise (_SignatureBindError if signature else BindError)(text, faults)
-    return assemble(functions, names, _absent(plan, names))
+    attributes = {name: _attribute(plan, held, functions) for name, held in names.items()}
+    return assemble(attributes, dict(_slots(plan, names, functions)), names, _absent(plan, names))
 
 
-def attribute(op: str, phase: str | None) -> str:
-    """The attribute that an op is bound as: its last name, and its phase."""
+def attribute(op: str, regime: str | None) -> str:
+    """The attribute that an op is bound as: its last name, and its phase; ranges are one chain under the last name."""
     last = op.rpartition(".")[2]
-    return last if phase is None else f"{last}_{phase}"
+    return last if regime is None else f"{last}_{regime}"
+
+
+def _attribute_of(plan: Plan, binding: Binding) -> str:
+    measured = plan.registry.ops[binding.op].measure is not None
+    return attribute(binding.op, None if measured else binding.regime)
 
 
 def _wanted(plan: Plan) -> dict[str, str]:
@@ -82,12 +89,12 @@ def _wanted(plan: Plan) -> dict[str, str]:
 
 
 def _chosen(plan: Plan, wanted: Sequence[str] | None) -> list[Binding]:
-    usable = [binding for binding in plan.bindings if binding.used and binding.implementation is not None]
+    usable = [binding for binding in plan.bindings if binding.members]
     if wanted is None:
         ours = {_place(binding) for binding in usable if not _declared_only(binding)}
-        return [binding for binding in usable if _place(binding) in ours and not _layerless(plan, binding)]
+        return [binding for binding in usable if _place(binding) in ours and not _siteless(plan, binding)]
     known = list(dict.fromkeys(name for each in plan.bindings for name in (each.op, _place(each))))
-    places = {name: name.partition("/")[0] for name in wanted}  # of an op with layers all are bound, or none
+    places = {name: name.partition("/")[0] for name in wanted}  # of an op with sites all are bound, or none
     unknown = [name for name, place in places.items() if place not in known]
     if unknown:
         raise ConfigError(Fault("bind(ops=...)", name, _unknown(name, known)) for name in unknown)
@@ -99,18 +106,19 @@ def _chosen(plan: Plan, wanted: Sequence[str] | None) -> list[Binding]:
     for binding in picked:
         if _declared_only(binding):
             raise DeclaredOnlyError(_left_to_engine(binding))
-        if _layerless(plan, binding):
-            raise NotBoundError(_no_layers(plan, binding))
+        if _siteless(plan, binding):
+            raise NotBoundError(_no_sites(plan, binding))
     return picked
 
 
-def _names(chosen: Iterable[Binding]) -> dict[str, tuple[Binding, ...]]:
-    """Attribute -> the bindings that it holds: one, or a layered op's parts."""
+def _names(plan: Plan, chosen: Iterable[Binding]) -> dict[str, tuple[Binding, ...]]:
+    """Attribute -> the bindings that it holds: one, or the parts of an op's sites and ranges."""
     names: dict[str, tuple[Binding, ...]] = {}
     for binding in chosen:
-        name = attribute(binding.op, binding.phase)
+        name = _attribute_of(plan, binding)
         others = names.get(name, ())
-        if others and _place(others[0]) != _place(binding):
+        measured = plan.registry.ops[binding.op].measure is not None
+        if others and not (others[0].op == binding.op and (measured or others[0].regime == binding.regime)):
             raise RegistrationError(
                 f"{others[0].slot} and {binding.slot} would both be ops.{name}; bind one of them by name with ops=[...]"
             )
@@ -119,45 +127,87 @@ def _names(chosen: Iterable[Binding]) -> dict[str, tuple[Binding, ...]]:
 
 
 def _place(binding: Binding) -> str:
-    """The binding's slot without layers."""
+    """The binding's slot without sites."""
     return binding.slot.partition("/")[0]
 
 
-def _layerless(plan: Plan, binding: Binding) -> bool:
-    """Whether nobody knows the layers of an op that declares them."""
-    return binding.layers is None and plan.registry.ops[binding.op].layers is not None
+def _siteless(plan: Plan, binding: Binding) -> bool:
+    """Whether nobody knows the sites of an op that declares them."""
+    return binding.sites is None and plan.registry.ops[binding.op].sites is not None
 
 
-def _no_layers(plan: Plan, binding: Binding) -> str:
-    return f"{plan.registry.ops[binding.op].layers} is unknown, so {binding.slot} has no layers to bind; set it"
+def _no_sites(plan: Plan, binding: Binding) -> str:
+    return f"{plan.registry.ops[binding.op].sites} is unknown, so {binding.slot} has no sites to bind; set it"
 
 
-def _functions(plan: Plan, names: dict[str, tuple[Binding, ...]]) -> tuple[dict[str, Any], list[Rejection]]:
-    """Every attribute's function, or all faults: libraries, then targets, which may register ops, then schemas."""
-    functions: dict[int, Callable[..., Any]] = {}
+def _functions(
+    plan: Plan, names: Mapping[str, tuple[Binding, ...]]
+) -> tuple[dict[Implementation, Callable[..., Any]], list[Rejection]]:
+    """Every implementation's function, or all faults: libraries, then targets, which may register ops, then schemas."""
+    functions: dict[Implementation, Callable[..., Any]] = {}
     faults: list[Rejection] = []
-    users: dict[int, list[Binding]] = {}
+    users: dict[Implementation, list[Binding]] = {}
     for binding in (each for held in names.values() for each in held):
-        if _declared_only(binding):  # beside layers that we have
-            functions[id(binding.implementation)] = _refusing(_left_to_engine(binding))
-        else:
-            users.setdefault(id(binding.implementation), []).append(binding)
-    rows = [_implementation(used[0]) for used in users.values()]
-    for one, used in zip(bind_rows(plan, rows), users.values(), strict=True):
+        for row in (member.implementation for member in binding.members):
+            if row.declared_only:  # beside sites or bounds that are ours
+                functions[row] = _refusing(_left_to_engine(binding))
+            elif binding not in users.setdefault(row, []):
+                users[row].append(binding)
+    for one, used in zip(bind_rows(plan, list(users)), users.values(), strict=True):
         row = one.implementation
         if one.function is not None:
-            functions[id(row)] = one.function
+            functions[row] = one.function
         for note in one.notes:
             _warn(f"{row.op} ({row.name}): {note}")
-        phase = used[0].phase if len(used) == 1 else None
-        faults += [replace(fault, provider=row.provider, op=row.op, phase=phase) for fault in one.faults]
-    if faults:
-        return {}, faults
-    bound: dict[str, Any] = {}
-    for name, held in names.items():
-        made = [functions[id(binding.implementation)] for binding in held]
-        bound[name] = made[0] if held[0].layers is None else by_layer(made, held)
-    return bound, faults
+        regime = used[0].regime if len(used) == 1 else None
+        faults += [replace(fault, provider=row.provider, op=row.op, regime=regime) for fault in one.faults]
+    return ({}, faults) if faults else (functions, [])
+
+
+def _attribute(plan: Plan, held: Sequence[Binding], functions: Mapping[Implementation, Callable[..., Any]]) -> Any:
+    """What an attribute holds: a function, or a chain of them; of an op with sites one for each."""
+    measured = plan.registry.ops[held[0].op].measure is not None
+    if held[0].sites is None:
+        return _value(held, functions, measured=measured, alone=True)
+    sites = [site for binding in held for site in binding.sites or ()]
+    return by_site(
+        {
+            site: _value(
+                [each for each in held if site in (each.sites or ())], functions, measured=measured, alone=False
+            )
+            for site in sites
+        }
+    )
+
+
+def _value(
+    held: Sequence[Binding], functions: Mapping[Implementation, Callable[..., Any]], *, measured: bool, alone: bool
+) -> Any:
+    """The function of one place, or of a measured op its chain. alone: a chain of one is its function."""
+    members = [member for binding in held for member in binding.members]
+    if not measured:
+        return functions[members[0].implementation]
+    chain: list[tuple[int | None, Callable[..., Any]]] = []
+    for member in members:
+        function = functions[member.implementation]
+        if chain and chain[-1][1] is function:
+            chain.pop()
+        chain.append((member.most, function))
+    return chain[0][1] if alone and len(chain) == 1 else tuple(chain)
+
+
+def _slots(
+    plan: Plan, names: Mapping[str, tuple[Binding, ...]], functions: Mapping[Implementation, Callable[..., Any]]
+) -> Iterator[tuple[Key, Any]]:
+    """Every slot by op, site and regime; a measured op also as a whole, its ranges one chain."""
+    for held in names.values():
+        measured = plan.registry.ops[held[0].op].measure is not None
+        for site in dict.fromkeys(site for binding in held for site in binding.sites or (None,)):
+            here = [binding for binding in held if site is None or site in (binding.sites or ())]
+            for binding in here:
+                yield (binding.op, site, binding.regime), _value([binding], functions, measured=measured, alone=False)
+            if measured:
+                yield (held[0].op, site, None), _value(here, functions, measured=True, alone=False)
 
 
 @dataclass(frozen=True)
@@ -177,7 +227,7 @@ def bind_rows(plan: Plan, rows: Sequence[Implementation]) -> list[BoundRow]:
     failed = _prepare(plan, rows)
     made = []
     for row in rows:
-        function = failed.get(id(row)) or resolve(plan.registry.ops[row.op], row)
+        function = failed.get(row) or resolve(plan.registry.ops[row.op], row)
         if isinstance(function, Rejection):
             made.append(BoundRow(row, None, (function,)))
             continue
@@ -193,20 +243,20 @@ def _refusing(message: str) -> Callable[..., Any]:
     return refuse
 
 
-def _prepare(plan: Plan, rows: Sequence[Implementation]) -> dict[int, Rejection]:
-    """Import torch and load libraries for the rows that need them; why a row cannot have its, by the row's id."""
+def _prepare(plan: Plan, rows: Sequence[Implementation]) -> dict[Implementation, Rejection]:
+    """Import torch and load libraries for the rows that need them; why a row cannot have its."""
     native_rows = [row for row in rows if row.requires.native_ops]
     # A target's own `import torch` fails beyond recovery where an extension lacks its libraries; import_torch does not.
     broken = "torch" not in sys.modules and bool(software(Evidence.here()).missing)
     fault = torch_fault() if native_rows or broken else None
     if fault is not None:
-        return {id(row): fault for row in native_rows}
+        return dict.fromkeys(native_rows, fault)
     needed: dict[str, list[str]] = {}
     for row in native_rows:
         if row.requires.library is not None:
             needed.setdefault(row.requires.library, []).extend(op.name for op in row.requires.native_ops)
     loaded = {name: library_loading.ensure(plan.registry.libraries[name], ops) for name, ops in needed.items()}
-    failed = {id(row): loaded.get(row.requires.library or "") for row in native_rows}
+    failed = {row: loaded.get(row.requires.library or "") for row in native_rows}
     return {row: rejection for row, rejection in failed.items() if rejection is not None}
 
 
@@ -230,40 +280,36 @@ def _verify(plan: Plan, implementation: Implementation) -> tuple[list[Rejection]
     return found, tuple(notes), tuple(unverified)
 
 
-def _absent(plan: Plan, names: dict[str, tuple[Binding, ...]]) -> dict[str, Absent]:
+def _absent(plan: Plan, names: Mapping[str, tuple[Binding, ...]]) -> dict[str, Absent]:
     """The attributes that raise, with what they say: declared only, not used, left out, or a name without its phase."""
     absent: dict[str, Absent] = {}
     for binding in plan.bindings:
-        name, last = attribute(binding.op, binding.phase), attribute(binding.op, None)
-        if not binding.used or binding.implementation is None:
+        name, last = _attribute_of(plan, binding), attribute(binding.op, None)
+        if not binding.members:
             said = Absent(NotBoundError, f"ops.{name}: {_unused(binding)}")
         elif _declared_only(binding):
             said = Absent(DeclaredOnlyError, f"ops.{name}: {_left_to_engine(binding)}")
-        elif _layerless(plan, binding):
-            said = Absent(NotBoundError, f"ops.{name}: {_no_layers(plan, binding)}")
+        elif _siteless(plan, binding):
+            said = Absent(NotBoundError, f"ops.{name}: {_no_sites(plan, binding)}")
         else:
             said = Absent(NotBoundError, f"ops.{name}: {binding.slot} is not among the ops that bind was given")
         if name not in names:
             absent.setdefault(name, said)
-        if last not in names and binding.phase is not None:
-            slots = [f"ops.{attribute(each.op, each.phase)}" for each in plan.bindings if each.op == binding.op]
+        if last not in names and last != name:
+            slots = [f"ops.{_attribute_of(plan, each)}" for each in plan.bindings if each.op == binding.op]
             whole = DeclaredOnlyError if binding.used and _declared_only(binding) else NotBoundError
             absent.setdefault(last, Absent(whole, f"ops.{last}: {binding.op} has phases; write {', '.join(slots)}"))
     return absent
 
 
-def _implementation(binding: Binding) -> Implementation:
-    assert binding.implementation is not None
-    return binding.implementation
-
-
 def _declared_only(binding: Binding) -> bool:
-    return binding.implementation is not None and binding.implementation.declared_only
+    """Whether bind has nothing to do for it: every implementation is an engine's own class."""
+    return bool(binding.members) and all(member.implementation.declared_only for member in binding.members)
 
 
 def _left_to_engine(binding: Binding) -> str:
-    engine = _implementation(binding).engine
-    return f"{binding.slot} is {binding.provider}, which is declared only: {engine} constructs its own class for it"
+    row = next(member.implementation for member in binding.members if member.implementation.declared_only)
+    return f"{binding.slot} is {row.provider}, which is declared only: {row.engine} constructs its own class for it"
 
 
 def _unused(binding: Binding) -> str:
@@ -276,7 +322,7 @@ def _unused(binding: Binding) -> str:
 
 def _unknown(name: str, known: Sequence[str]) -> str:
     near = nearest(name, known)
-    return f"unknown op; {f'did you mean {near}?' if near else 'the plan has ' + ', '.join(known)}"
+    return f"unknown op; {f'did you mean {near}?' if near else 'the plan has ' + listed(known)}"
 
 
 def _listed(faults: Iterable[Rejection]) -> str:

@@ -8,14 +8,19 @@ not bound raises an error that says why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from confbag.errors import ConfbagError
+from confbag.words.suggest import nearest
+from confbag.words.text import listed
 
 if TYPE_CHECKING:
     from confbag.backends.decide.plan import Binding
+
+Chain = tuple[tuple[int | None, Callable[..., Any]], ...]
+"""Functions with the most of the op's measure that each takes, ascending; None is without bound."""
 
 
 class NotBoundError(ConfbagError, AttributeError):
@@ -25,11 +30,15 @@ class NotBoundError(ConfbagError, AttributeError):
 class Ops(Protocol):
     """How a type checker sees bound ops: every attribute is a function with its contract's parameters.
 
-    An op that declares layers is a tuple of such functions, one a layer, `ops.mix[3](x)`; or by name, where its layers
-    have names, `ops.mix["mlp"](x)`. Two layers of one implementation hold one function.
+    `ops[op, site, regime]` is a slot by its whole name; site and regime are left out where the op has none. A slot of
+    an op with a measure is an ordered tuple of (bound, function), of which the engine takes the first whose bound is
+    enough. As an attribute, an op that declares sites is a tuple of what each site runs, `ops.mix[3](x)`, or a mapping
+    where its sites have names, `ops.mix["mlp"](x)`; two sites of one implementation hold one function.
     """
 
     def __getattr__(self, name: str, /) -> Any: ...
+
+    def __getitem__(self, slot: str | tuple[str | int | None, ...], /) -> Any: ...
 
 
 class Absent:
@@ -45,41 +54,68 @@ class Absent:
         raise self._error(self._message)
 
 
+Key = tuple[str, str | None, str | None]
+"""An op, a site and a regime."""
+
+
 def assemble(
-    functions: Mapping[str, Any], bindings: Mapping[str, tuple[Binding, ...]], absent: Mapping[str, Absent]
+    attributes: Mapping[str, Any],
+    slots: Mapping[Key, Any],
+    bindings: Mapping[str, tuple[Binding, ...]],
+    absent: Mapping[str, Absent],
 ) -> Ops:
-    """The ops object: by attribute a function, or what `by_layer` made of several; the bindings that each came from;
-    and the names that raise."""
-    rows = [f"{name}={'+'.join(str(each.provider) for each in bindings[name])}" for name in functions]
-    body: dict[str, Any] = {name: held(function) for name, function in functions.items()}
+    """The ops object: what each attribute holds, and each slot by its whole name; the bindings that each attribute came
+    from; and the names that raise."""
+    rows = [f"{name}={'+'.join(str(each.provider) for each in bindings[name])}" for name in attributes]
+    body: dict[str, Any] = {name: _held(value) for name, value in attributes.items()}
     body.update(absent)
     body["__slots__"] = ()
     body["__module__"] = "confbag"
     body["__doc__"] = "\n".join(["The ops that the plan bound.", "", *(rows or ["none"])])
     body["__bindings__"] = MappingProxyType(dict(bindings))
+    body["__class_getitem__"] = classmethod(_by_slot(slots))
     made = type("ops", (), body)
     made.__qualname__ = f"ops({', '.join(rows)})"
     return cast(Ops, made)
 
 
-def by_layer(functions: Iterable[Callable[..., Any]], bindings: Iterable[Binding]) -> Any:
-    """The functions of an op's parts by layer: a tuple where layers are numbered, else a read-only mapping of names."""
-    found = {
-        layer: function for function, binding in zip(functions, bindings, strict=True) for layer in binding.layers or ()
-    }
-    if all(name.isdecimal() for name in found):
-        return tuple(found[name] for name in sorted(found, key=int))
-    return MappingProxyType(found)
+def _by_slot(slots: Mapping[Key, Any]) -> Callable[[type, Any], Any]:
+    def get(ops: type, slot: Any) -> Any:
+        op, site, regime = (*(slot if isinstance(slot, tuple) else (slot,)), None, None)[:3]
+        key = (op, None if site is None else str(site), regime)
+        if key not in slots:
+            raise NotBoundError(_unknown(key, slots))
+        return slots[key]
+
+    return get
 
 
-def held(function: Callable[..., Any]) -> Any:
-    """The function as a class attribute that gives the function itself back."""
+def _unknown(key: Key, slots: Mapping[Key, Any]) -> str:
+    op, site, regime = key
+    sites = [name for name in dict.fromkeys(each[1] for each in slots if each[0] == op) if name is not None]
+    regimes = [name for name in dict.fromkeys(each[2] for each in slots if each[0] == op) if name is not None]
+    if not any(each[0] == op for each in slots):
+        near = nearest(str(op), {each[0] for each in slots})
+        return f"ops[{op!r}]: nothing of that name is bound; " + (f"did you mean {near}?" if near else "see __doc__")
+    if (site is None) is bool(sites) or (site is not None and site not in sites):
+        return f"ops[{op!r}, {site!r}]: {f'its sites are {listed(sites)}' if sites else 'it has no sites; write None'}"
+    known = f"its regimes are {listed(regimes)}" if regimes else "it has no regimes; leave it out"
+    return f"ops[{op!r}, {site!r}, {regime!r}]: {known}"
+
+
+def by_site(values: Mapping[str, Any]) -> Any:
+    """What each site runs: a tuple where sites are numbered, else a read-only mapping of names."""
+    if all(name.isdecimal() for name in values):
+        return tuple(values[name] for name in sorted(values, key=int))
+    return MappingProxyType(dict(values))
+
+
+def _held(value: Any) -> Any:
+    """A class attribute that gives the value itself back."""
     # A Python function does by itself, and stays on the fast path; another callable may have a __get__ of its own.
-    return (
-        function if isinstance(function, FunctionType) or not hasattr(function, "__get__") else staticmethod(function)
-    )
+    return value if isinstance(value, FunctionType) or not hasattr(value, "__get__") else staticmethod(value)
 
 
 def bindings_of(ops: Ops) -> Mapping[str, tuple[Binding, ...]]:
-    """Attribute -> the binding it came from, or those of its layers' parts, in the plan's order."""
+    """Attribute -> the binding it came from, or those of its sites' parts, in the plan's order."""
     return cast("Mapping[str, tuple[Binding, ...]]", vars(cast(type, ops))["__bindings__"])

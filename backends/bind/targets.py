@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from confbag.backends.bind.library_loading import import_fault
-from confbag.backends.declare.op import Implementation, Op
+from confbag.backends.declare.implementation import Implementation
+from confbag.backends.declare.op import Op
 from confbag.backends.declare.signature import difference, sides
 from confbag.backends.words.rejection import Rejection
 from confbag.words.suggest import nearest

@@ -6,13 +6,15 @@ Pure. What a configuration asks of a kernel (a dtype, a page size) does not coun
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from confbag.backends.decide.check import Situation, reasons
+from confbag.backends.decide.check import reasons
 from confbag.backends.decide.facts import gather
 from confbag.backends.decide.plan import Plan
+from confbag.backends.decide.question import Question, Situation
 from confbag.backends.declare.derived import DERIVED
-from confbag.backends.declare.op import Implementation, Op
+from confbag.backends.declare.implementation import Implementation
+from confbag.backends.declare.op import Op
 from confbag.backends.words.rejection import Rejection
 
 AGREES, DISAGREES, FAILED, NOT_RUN = "agrees", "disagrees", "failed", "not run"
@@ -92,7 +94,7 @@ class Count:
 def tasks(plan: Plan, ops: Iterable[str] = ()) -> list[Task]:
     """Every implementation of these ops (none: of all), in the registry's order, whether or not the plan uses it."""
     facts = gather(plan.asked, plan.platform, plan.registry.named, plan.registry.components())
-    situation = Situation(plan.asked, plan.platform, facts)
+    situation = Situation(plan.asked, plan.platform, plan.registry, facts)
     wanted = set(ops) or set(plan.registry.ops)
     return [
         _task(plan, op, row, situation)
@@ -103,7 +105,7 @@ def tasks(plan: Plan, ops: Iterable[str] = ()) -> list[Task]:
 
 
 def _task(plan: Plan, op: Op, row: Implementation, situation: Situation) -> Task:
-    bound = tuple(each.slot for each in plan.bindings if each.implementation is row)
+    bound = tuple(each.slot for each in plan.bindings if any(member.implementation is row for member in each.members))
     if row.declared_only:
         return Task(row, bound, reason=f"declared only: {row.engine} constructs its own class")
     rejection = _unable(op, row, situation)
@@ -123,8 +125,10 @@ def _task(plan: Plan, op: Op, row: Implementation, situation: Situation) -> Task
 
 def _unable(op: Op, row: Implementation, situation: Situation) -> Rejection | None:
     """The first reason of this machine against an implementation; None when it can run here."""
-    phase = row.phases[0] if row.phases else None
-    return next((each for each in reasons(op, row, phase, situation) if _of_the_machine(each, situation)), None)
+    regime = op.regime(row.regimes[0]) if row.regimes and op.measure is None else None
+    facts = {**dict.fromkeys(op.site_facts), **situation.facts, op.kind_of_regime: regime and regime.name}
+    question = Question(op, regime, replace(situation, facts=facts))
+    return next((each for each in reasons(row, question) if _of_the_machine(each, situation)), None)
 
 
 def _of_the_machine(rejection: Rejection, situation: Situation) -> bool:

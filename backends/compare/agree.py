@@ -11,7 +11,7 @@ from confbag.backends.bind.torch_import import import_torch
 from confbag.errors import AgreementError
 
 if TYPE_CHECKING:
-    from confbag.backends.decide.plan import Plan
+    from confbag.backends.decide.plan import Member, Plan
 
 
 def agree(plan: Plan, group: Any = None) -> None:
@@ -42,18 +42,18 @@ def portrait(plan: Plan) -> dict[str, str]:
         return {"the plan": f"no plan: {'; '.join(str(fault) for fault in plan.faults)}"}
     lines: dict[str, str] = {}
     for binding in plan.bindings:
-        row = binding.implementation
-        if row is None:
-            lines[binding.slot] = "not used"
-        else:
-            schemas = [native.schema for native in row.requires.native_ops]
-            what = ", ".join(
-                filter(None, [binding.variant, binding.target, f"schemas {_digest(schemas)}" if schemas else None])
-            )
-            lines[binding.slot] = f"{binding.provider} ({what or 'declared only'})"
+        lines[binding.slot] = ", ".join(map(_told, binding.members)) or "not used"
     lines.update(_settings(plan))
     lines.update({f"env {name}": value for name, value in sorted(plan.environment.items())})
     return lines
+
+
+def _told(member: Member) -> str:
+    row = member.implementation
+    schemas = [native.schema for native in row.requires.native_ops]
+    most = None if member.most is None else f"up to {member.most}"
+    what = filter(None, [most, row.variant, row.target_name, f"schemas {_digest(schemas)}" if schemas else None])
+    return f"{row.provider} ({', '.join(what) or 'declared only'})"
 
 
 def _settings(plan: Plan) -> Mapping[str, str]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from confbag.backends.compare.lock import Lock
 from confbag.backends.compare.reasons import deciding, failing
 from confbag.backends.compare.sides import Decided, Fact, Side, Valued, side
 from confbag.backends.decide.plan import Plan
+from confbag.backends.declare.slots import Slot, expanded, spelled
 from confbag.backends.words.rejection import Rejection
+from confbag.schema.config import Config
 from confbag.sources.keys import same
 
 T = TypeVar("T")
@@ -30,7 +32,7 @@ class Change(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class BindingChange:
-    """An op, or a phase of it, that is decided differently.
+    """A slot that is decided differently.
 
     against_a: in b, the reason against what a runs; against_b: in a, the reason against what b runs. None where the
     same provider runs, or where only a lock speaks. because: what the decision rests on and differs: settings, facts of
@@ -59,7 +61,7 @@ class SettingChange(Change[Valued]):
 class Diff:
     """What a and b decide differently. Immutable.
 
-    bindings: ops and phases. settings: those asked for first, then those that rules filled. environment, libraries:
+    bindings: slots. settings: those asked for first, then those that rules filled. environment, libraries:
     what bind sets and loads. platform: facts of the machines. assumed: for ops that are decided alike, the facts that
     only one side assumes.
     """
@@ -79,7 +81,11 @@ class Diff:
         count only through what they decided."""
         decisive = [change for change in self.platform if change.name in DECISIVE]
         changes = (*self.bindings, *self.settings, *self.environment, *self.libraries, *decisive)
-        return not changes and set(map(str, self.a.faults)) == set(map(str, self.b.faults))
+        return (
+            self.a.schema == self.b.schema
+            and not changes
+            and set(map(str, self.a.faults)) == set(map(str, self.b.faults))
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The diff as plain data."""
@@ -92,9 +98,10 @@ class Diff:
         return f"<Diff {self.a.name} | {self.b.name}: {'the same' if self.same else counts}>"
 
 
-def diff(a: Plan | Lock, b: Plan | Lock) -> Diff:
-    """Compare two plans, two locks, or one of each; plans with faults too."""
-    one, other = side(a, b), side(b, a)
+def diff(a: Plan | Lock, b: Plan | Lock, schema: type[Config] = Config) -> Diff:
+    """Compare two plans, two locks, or one of each; plans with faults too. schema: of two locks, which leave out what
+    is at its default."""
+    one, other = side(a, b, schema), side(b, a, schema)
     settings = _settings(one, other)
     platform = _platform(one, other)
     slots = _slots(one, other)
@@ -115,11 +122,30 @@ def diff(a: Plan | Lock, b: Plan | Lock) -> Diff:
 
 
 def _slots(a: Side, b: Side) -> tuple[str, ...]:
-    """Every op and phase of both, in the order of a plan where there is one; layers where one side divides them."""
+    """Every slot of both, in the order of a plan where there is one; ranges and sites where a side divides them."""
     first, second = (b, a) if a.plan is None else (a, b)
-    slots = dict.fromkeys((*first.decided, *second.decided))
-    divided = {slot.partition("/")[0] for slot in slots if "/" in slot}
-    return tuple(slot for slot in slots if slot not in divided)
+    every = [Slot.parse(text) for text in dict.fromkeys((*first.decided, *second.decided))]
+    found: dict[str, None] = {}
+    for slot in every:
+        if any(_within(other, slot) for other in every):
+            continue
+        if slot.site is None:
+            found[str(slot)] = None
+            continue
+        # The sides may divide sites differently: those that each decided alike are one part of the diff.
+        alike: dict[tuple[Decided, Decided], list[str]] = {}
+        beside = [other.site for other in every if other.site and (other.op, other.regime) == (slot.op, slot.regime)]
+        for site in dict.fromkeys(name for pattern in beside for name in expanded(pattern)):
+            one = str(replace(slot, site=site))
+            alike.setdefault((a.at(one), b.at(one)), []).append(site)
+        found.update(dict.fromkeys(str(replace(slot, site=spelled(sites))) for sites in alike.values()))
+    return tuple(found)
+
+
+def _within(finer: Slot, slot: Slot) -> bool:
+    """Whether a slot is a true part of another: one of its ranges, or some of its sites."""
+    same = finer.op == slot.op and slot.regime in (None, finer.regime) and slot.site in (None, finer.site)
+    return same and finer != slot
 
 
 def _causes(settings: tuple[SettingChange, ...], a: Side, b: Side) -> Iterator[str]:
@@ -148,11 +174,12 @@ def _binding(slot: str, a: Side, b: Side, causes: set[str], settings: tuple[Sett
 
 
 def _against(side: Side, slot: str, runs: Decided) -> Rejection | None:
-    """On a side, the first reason against what the other runs."""
+    """On a side, the first reason against what only the other runs."""
     binding = side.binding(slot)
-    if binding is None or not binding.used or runs.provider in (None, side.at(slot).provider):
+    if binding is None or not binding.used:
         return None
-    return next((no for no in binding.first_rejections() if no.provider == runs.provider), None)
+    only = [provider for provider in runs.providers if provider not in side.at(slot).providers]
+    return next((no for no in binding.first_rejections() if no.provider in only), None)
 
 
 def _settings(a: Side, b: Side) -> tuple[SettingChange, ...]:
@@ -184,10 +211,10 @@ def _changes(a: Mapping[str, T], b: Mapping[str, T]) -> tuple[Change[T], ...]:
 
 
 def _unlike(slot: str, a: Side, b: Side) -> bool:
-    return set(a.at(slot).assumed) != set(b.at(slot).assumed)
+    return a.at(slot).assumed != b.at(slot).assumed
 
 
 def _assumed(slot: str, a: Side, b: Side) -> Change[tuple[str, ...]]:
     one, other = a.at(slot).assumed, b.at(slot).assumed
-    only = [tuple(fact for fact in here if fact not in there) for here, there in ((one, other), (other, one))]
+    only = [tuple(sorted(here - there)) for here, there in ((one, other), (other, one))]
     return Change(slot, only[0] or None, only[1] or None)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from confbag.backends.declare.requires import PHASES
+from confbag.backends.decide.deciders import Decider
+from confbag.backends.declare.slots import PHASES
+from confbag.schema.identity import OURS, digest_of, name_of
 from confbag.schema.leaves import leaves
 from confbag.sources.keys import same
 from confbag.words.plain import canonical
@@ -15,26 +17,51 @@ from confbag.words.provenance import Layer
 from confbag.words.text import printable_data
 
 if TYPE_CHECKING:
-    from confbag.backends.decide.plan import Binding, Plan
+    from confbag.backends.decide.plan import Binding, Member, Plan
     from confbag.schema.leaves import Leaf
 
-VERSION = 1
+VERSION = 2
 """The version of a lock file."""
 
 NOWHERE: Mapping[tuple[str, ...], str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class LockedOp:
-    """What one op, or one phase of it, runs. target: what bind imports; engine: who constructs it where there is none.
-    assumed: the facts that nobody measured and that the choice rests on."""
+class Runs:
+    """One implementation that a slot runs.
+
+    decider: what decided.
+    target: what bind imports; engine: who constructs it where there is none.
+    most: so much of the op's measure at most; None is without bound.
+    assumed: the facts that nobody measured and that the choice rests on.
+    """
 
     provider: str
-    rule: str
+    decider: Decider
     variant: str | None = None
     target: str | None = None
     engine: str | None = None
+    most: int | None = None
     assumed: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, member: Member) -> Runs:
+        """What a plan's member says, every text of it printable."""
+        row = member.implementation
+        return cls(
+            provider=printable_data(row.provider),
+            decider=replace(member.decider, name=printable_data(member.decider.name)),
+            variant=printable_data(row.variant),
+            target=printable_data(row.target_name),
+            engine=printable_data(row.engine) if row.target is None else None,
+            most=member.most,
+            assumed=tuple(printable_data(list(member.assumed))),
+        )
+
+    @property
+    def name(self) -> str:
+        """`provider`, or `provider (variant)`."""
+        return f"{self.provider} ({self.variant})" if self.variant else self.provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +84,24 @@ class LockedSetting:
 class Lock:
     """What one plan decided, immutable; two are equal when they say the same, whatever their files are called.
 
-    platform: `device:arch`. features: of the machine. assumed: what of the platform nobody measured. ops: `op` or
-    `op@phase` -> what runs. settings: every setting that rules filled or that is not its default. environment: what
-    bind sets. libraries: native library -> the schemas that it must carry. name: its file's. places: where each part
-    stands in the file.
+    platform: `device:arch`; features: of the machine; assumed: what of the platform nobody measured.
+    ops: slot -> what runs, a chain in the order of its bounds.
+    settings: every setting that rules filled or that is not its default.
+    environment: what bind sets.
+    libraries: native library -> the schemas that it must carry.
+    schema, digest: whose settings they are, and what of it could be set.
+    name: its file's; places: where each part stands in the file.
     """
 
     platform: str
-    ops: Mapping[str, LockedOp]
+    ops: Mapping[str, tuple[Runs, ...]]
     settings: Mapping[str, LockedSetting]
     environment: Mapping[str, str]
     libraries: Mapping[str, tuple[str, ...]]
     features: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    schema: str = OURS
+    digest: str = field(default="", compare=False)
     name: str = field(default="", compare=False)
     places: Mapping[tuple[str, ...], str] = field(default_factory=lambda: NOWHERE, compare=False, repr=False)
 
@@ -83,10 +115,12 @@ class Lock:
             platform=platform.spec,
             features=tuple(sorted(platform.features)),
             assumed=tuple(sorted({fact for fact in platform.assumed if not fact.startswith("packages.")})),
-            ops=MappingProxyType({printable_data(binding.slot): _locked(binding) for binding in used}),
+            ops=MappingProxyType({printable_data(binding.slot): _runs(binding) for binding in used}),
             settings=MappingProxyType(dict(_settings(plan))),
             environment=MappingProxyType(printable_data(dict(sorted(plan.environment.items())))),
             libraries=MappingProxyType(schemas(plan)),
+            schema=name_of(plan.asked.schema),
+            digest=digest_of(plan.asked.schema),
         )
 
     def text(self) -> str:
@@ -113,25 +147,15 @@ def locked_value(leaf: Leaf, value: Any) -> Any:
 def schemas(plan: Plan) -> dict[str, tuple[str, ...]]:
     """Native library -> the schemas that the plan needs of it; `torch.ops.NAMESPACE` where no library is declared."""
     needed: dict[str, set[str]] = {}
-    for binding in plan.bindings:
-        requires = binding.implementation.requires if binding.implementation is not None else None
-        for native in requires.native_ops if requires is not None else ():
-            library = (requires.library if requires else None) or f"torch.ops.{native.name.partition('::')[0]}"
+    for requires in (member.implementation.requires for member in plan.members):
+        for native in requires.native_ops:
+            library = requires.library or f"torch.ops.{native.name.partition('::')[0]}"
             needed.setdefault(printable_data(library), set()).add(printable_data(" ".join(native.schema.split())))
     return {library: tuple(sorted(found)) for library, found in sorted(needed.items())}
 
 
-def _locked(binding: Binding) -> LockedOp:
-    row = binding.implementation
-    assert binding.provider is not None
-    return LockedOp(
-        provider=printable_data(binding.provider),
-        rule=printable_data(binding.rule or ""),
-        variant=printable_data(binding.variant),
-        target=printable_data(binding.target),
-        engine=printable_data(row.engine) if row is not None and row.target is None else None,
-        assumed=tuple(printable_data(list(binding.assumed))),
-    )
+def _runs(binding: Binding) -> tuple[Runs, ...]:
+    return tuple(map(Runs.of, binding.members))
 
 
 def _settings(plan: Plan) -> Iterator[tuple[str, LockedSetting]]:
@@ -141,12 +165,12 @@ def _settings(plan: Plan) -> Iterator[tuple[str, LockedSetting]]:
         value = locked_value(leaf, bag[key])
         by_rule = setting.layer is Layer.RULE
         if covers(leaf) and (by_rule or not same(value, locked_value(leaf, leaf.default))):
-            yield key, LockedSetting(value, setting.origin.removeprefix("rule ") if by_rule else None)
+            yield key, LockedSetting(value, setting.rule)
 
 
 def _order(binding: Binding) -> tuple[str, int]:
-    """By name, phases in their own order, layers in the plan's: the order of registration never shows."""
-    return binding.op, PHASES.index(binding.phase) if binding.phase in PHASES else -1
+    """By name, phases in their own order, sites in the plan's: the order of registration never shows."""
+    return binding.op, PHASES.index(binding.phase) if binding.phase is not None else -1
 
 
 def _restore(parts: dict[str, Any]) -> Lock:

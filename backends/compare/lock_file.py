@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from confbag.backends.compare.lock import VERSION, Lock, LockedOp, LockedSetting
+from confbag.backends.compare.lock import VERSION, Lock, LockedSetting, Runs
+from confbag.backends.decide.deciders import Decider
 from confbag.errors import ConfigError, Fault
 from confbag.sources.files import read_bounded
 from confbag.sources.keys import shown
@@ -23,7 +24,7 @@ KEY = "confbag-lock"
 """The first key of a lock file, by which one is known; its value is the version."""
 
 HEADER = """\
-# What confbag decided: one op a line, one setting a line. Nobody edits this file. `confbag lock --check FILE CONFIG`
+# What confbag decided: one slot a line, one setting a line. Nobody edits this file. `confbag lock --check FILE CONFIG`
 # says whether it still holds, and `confbag lock CONFIG -o FILE` writes it again.
 """
 _IS_LOCK = re.compile(rf"^{KEY}\s*:", re.MULTILINE)
@@ -31,7 +32,7 @@ _CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?$", re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/@<>=~()-]*(?: [A-Za-z0-9_.+/@<>=~()-]+)*")
 _PLATFORM = re.compile(r"[a-z][a-z0-9_-]*(?::[A-Za-z0-9_.+-]+)?")
 _NAMED = re.compile(r"^platform: (\S+)\n(?:features: .*\n)?assumed: .*\bpackages\b", re.MULTILINE)
-_OP_KEYS = ("provider", "rule", "variant", "target", "engine", "assumed")
+_OP_KEYS = ("provider", "rule", "step", "variant", "target", "engine", "most", "assumed")
 
 
 def write_lock(lock: Lock) -> str:
@@ -82,13 +83,16 @@ def _again(name: str) -> Renew:
 
 def _lines(lock: Lock) -> Iterator[str]:
     yield f"{KEY}: {VERSION}"
+    yield f"schema: {_flow(lock.schema)}"
+    if lock.digest:
+        yield f"digest: {lock.digest}"
     yield f"platform: {lock.platform}"
     for title, words in (("features", lock.features), ("assumed", lock.assumed)):
         if words:
             yield f"{title}: {_flow(list(words))}"
     if not lock.ops:
         yield "ops: {}"
-    yield from _section("ops", {slot: _row(op) for slot, op in lock.ops.items()})
+    yield from _section("ops", {slot: _chain(runs) for slot, runs in lock.ops.items()})
     settings = lock.settings.items()
     yield from _section("asked", {key: one.value for key, one in settings if one.rule is None})
     yield from _section(
@@ -108,9 +112,17 @@ def _section(title: str, rows: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"  {_flow(key)}: {_flow(value)}" for key, value in rows.items())
 
 
-def _row(op: LockedOp) -> dict[str, Any]:
-    row = {key: getattr(op, key) for key in _OP_KEYS}
-    return {key: value for key, value in row.items() if value not in (None, ())}
+def _chain(runs: tuple[Runs, ...]) -> Any:
+    """What a slot runs: a row, or the rows of a chain."""
+    rows = list(map(_row, runs))
+    return rows[0] if len(rows) == 1 else rows
+
+
+def _row(runs: Runs) -> dict[str, Any]:
+    decider = {"rule" if runs.decider.rule else "step": runs.decider.name}
+    said = {key: getattr(runs, key) for key in _OP_KEYS if key not in ("rule", "step", "provider")}
+    kept = {key: value for key, value in said.items() if value not in (None, ())}
+    return {"provider": runs.provider, **decider, **kept}
 
 
 def _flow(value: Any) -> str:
@@ -156,10 +168,12 @@ class _Reader:
             self.say((KEY,), f"this confbag reads locks of version {VERSION}, and this is another one")
             return None
         parts: dict[str, Callable[[Any], Any]] = {
+            "schema": lambda value: self.text(("schema",), value),
+            "digest": lambda value: self.text(("digest",), value),
             "platform": self.platform,
             "features": lambda value: self.words(("features",), value),
             "assumed": lambda value: self.words(("assumed",), value),
-            "ops": lambda value: self.table("ops", value, self.op),
+            "ops": lambda value: self.table("ops", value, self.chain),
             "asked": lambda value: self.table("asked", value, lambda _path, item: LockedSetting(item)),
             "filled": lambda value: self.table("filled", value, self.filled),
             "environment": lambda value: self.table("environment", value, self.text),
@@ -167,7 +181,7 @@ class _Reader:
         }
         found: dict[str, Any] = {key: parts[key](data[key]) for key in data if key in parts}
         self.closed((), data, (KEY, *parts))
-        for key in ("platform", "ops"):
+        for key in ("schema", "platform", "ops"):
             if key not in data:
                 self.say((key,), "is missing")
         asked, filled = found.get("asked", {}), found.get("filled", {})
@@ -184,6 +198,8 @@ class _Reader:
             libraries=found.get("libraries", _EMPTY),
             features=found.get("features", ()),
             assumed=found.get("assumed", ()),
+            schema=found["schema"],
+            digest=found.get("digest", ""),
             name=self.document.name,
             places=MappingProxyType(self.places),
         )
@@ -222,20 +238,31 @@ class _Reader:
             self.say(path, "names one of them twice")
         return tuple(value)
 
-    def op(self, path: tuple[str, ...], value: Any) -> LockedOp | None:
+    def chain(self, path: tuple[str, ...], value: Any) -> tuple[Runs, ...] | None:
+        rows = value if isinstance(value, list) and value else [value]
+        return None if self.faults else tuple(runs for row in rows if (runs := self.runs(path, row)) is not None)
+
+    def runs(self, path: tuple[str, ...], value: Any) -> Runs | None:
         if not isinstance(value, dict):
             self.say(path, "is no mapping, such as {provider: triton, rule: last-loc-triton}")
             return None
         self.closed(path, value, _OP_KEYS)
-        for key in ("provider", "rule"):
-            if key not in value:
-                self.say(path, f"lacks its {key}")
-        row: dict[str, Any] = {
-            key: (self.words if key == "assumed" else self.text)((*path, key), item)
-            for key, item in value.items()
-            if key in _OP_KEYS
-        }
-        return None if self.faults else LockedOp(**row)
+        if "provider" not in value:
+            self.say(path, "lacks its provider")
+        if ("rule" in value) is ("step" in value):
+            self.say(path, "has either `rule: NAME` or `step: NAME`")
+        row = {key: self.field((*path, key), key, item) for key, item in value.items() if key in _OP_KEYS}
+        if self.faults:
+            return None
+        decider = Decider(row.pop("rule"), rule=True) if "rule" in row else Decider(row.pop("step"))
+        return Runs(decider=decider, **row)
+
+    def field(self, path: tuple[str, ...], key: str, value: Any) -> Any:
+        if key == "most":
+            if type(value) is not int or value <= 0:
+                self.say(path, "is no positive whole number")
+            return value
+        return (self.words if key == "assumed" else self.text)(path, value)
 
     def filled(self, path: tuple[str, ...], value: Any) -> LockedSetting | None:
         if not isinstance(value, dict) or not {"value", "rule"} <= value.keys():

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from confbag.backends.compare.sides import Side
-from confbag.backends.decide.asked import PIN, PREFER, REFERENCE_ONLY
-from confbag.backends.decide.choose import FALLBACK
+from confbag.backends.decide.asked import PIN
+from confbag.backends.decide.deciders import Decider
 from confbag.backends.declare.derived import made_of
 from confbag.backends.declare.registry import Registry
+from confbag.backends.declare.slots import Slot
 from confbag.backends.platforms.components import component
 from confbag.backends.words.rejection import Rejection
-
-_KEYS = {"pin": (PIN,), "prefer": (PREFER,), "fallback": (FALLBACK,), REFERENCE_ONLY: (REFERENCE_ONLY,)}
-"""A step of the choice -> the keys that it reads."""
 
 
 def deciding(side: Side, slot: str, registry: Registry) -> frozenset[str]:
@@ -37,28 +35,28 @@ def failing(rejection: Rejection) -> Iterator[str]:
 
 def _read(side: Side, slot: str, registry: Registry) -> Iterator[str]:
     """The facts that were read, some of them derived."""
-    place = slot.partition("/")[0]
-    name, _, phase = place.partition("@")
-    op, rule = registry.ops.get(name), side.at(slot).rule
+    where = Slot.parse(slot)
+    op, deciders = registry.ops.get(where.op), {runs.decider for runs in side.at(slot).runs}
     yield PIN
-    yield from _KEYS.get(rule or "", ())
+    for decider in deciders:
+        yield from decider.keys
     if op is not None:
-        yield from op.settings.get(phase or None, ())
+        yield from op.settings.get(where.regime, ())
         yield from op.applies.facts_named()
-    if phase == "draft":
+        yield from (op.sites,) if op.sites is not None else ()
+    if where.regime == "draft":
         yield "spec.algorithm"
     for known in registry.rules:
-        if known.op == name and known.name == rule:
+        if known.op == where.op and Decider(known.name, rule=True) in deciders:
             yield from known.when.facts_named()
             if known.same_as is not None:
-                yield f"{name}@{known.same_as}"
+                yield f"{where.op}@{known.same_as}"
     binding = side.binding(slot)
-    if binding is not None and binding.implementation is not None:
-        requires = binding.implementation.requires
-        yield from (need.fact for need in requires.needs)
-        if requires.device:
+    for row in (member.implementation for member in binding.members) if binding is not None else ():
+        yield from (need.fact for need in row.requires.needs)
+        if row.requires.device:
             yield "platform.device"
-        if requires.arch:
+        if row.requires.arch:
             yield "platform.arch"
 
 

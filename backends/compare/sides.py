@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from confbag.backends.compare.lock import Lock, covers, locked_value, schemas
+from confbag.backends.compare.lock import Lock, Runs, covers, locked_value, schemas
 from confbag.backends.decide.plan import Binding, Plan
+from confbag.backends.declare.slots import Slot, expanded
 from confbag.backends.words.rejection import Rejection
 from confbag.schema.config import Config
+from confbag.schema.identity import digest_of, name_of
 from confbag.schema.leaves import Leaf, leaves
 from confbag.words.provenance import AUTO, Layer
 from confbag.words.text import printable, printable_data
@@ -18,24 +20,28 @@ from confbag.words.text import printable, printable_data
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What was decided for an op or a phase. provider: None where nothing can run or the op is not used."""
+    """What was decided for a slot. runs: a chain in the order of its bounds; empty where nothing can run or it is not
+    used."""
 
     used: bool
-    provider: str | None = None
-    variant: str | None = None
-    target: str | None = None
-    engine: str | None = None
-    rule: str | None = None
+    runs: tuple[Runs, ...] = ()
     why: str | None = None
     skipped_because: str | None = None
-    assumed: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> tuple[Any, ...]:
         """What makes two of them the same; sentences and what nobody measured do not."""
-        if not self.used:
-            return (False,)
-        return True, self.provider, self.variant, self.target, self.engine, self.rule
+        return self.used, tuple(replace(runs, assumed=()) for runs in self.runs)
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """Whose implementations run."""
+        return tuple(dict.fromkeys(runs.provider for runs in self.runs))
+
+    @property
+    def assumed(self) -> frozenset[str]:
+        """The facts that nobody measured and that what runs rests on."""
+        return frozenset(fact for runs in self.runs for fact in runs.assumed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,8 @@ class Side:
     environment: Mapping[str, str]
     libraries: Mapping[str, tuple[str, ...]]
     facts: Mapping[str, Fact]
+    schema: str
+    digest: str
     faults: tuple[Rejection, ...] = ()
 
     @property
@@ -81,24 +89,41 @@ class Side:
         return "lock" if isinstance(self.source, Lock) else "plan"
 
     def at(self, slot: str) -> Decided:
-        """What was decided for a slot: of some layers, what was decided for all where they are not divided."""
-        place, _, layers = slot.partition("/")
-        found = self.decided.get(slot) or self.decided.get(place)
-        if found is None and layers and any(other.startswith(f"{place}/") for other in self.decided):
-            return Decided(used=False, skipped_because="these layers are no part of their own")
-        return found or Decided(used=False)
+        """What was decided for a slot, or for what it is a part of."""
+        own = self._covering(slot)
+        return self.decided[own] if own is not None else Decided(used=False, skipped_because=self._missing(slot))
 
     def binding(self, slot: str) -> Binding | None:
         """The plan's own binding of a slot, which knows every rejection; None where there is none."""
+        own = self._covering(slot)
         bindings = self.source.bindings if isinstance(self.source, Plan) else ()
-        slots = {printable_data(binding.slot): binding for binding in bindings}
-        return slots.get(slot) or slots.get(slot.partition("/")[0])
+        return next((binding for binding in bindings if printable_data(binding.slot) == own), None)
+
+    def _covering(self, slot: str) -> str | None:
+        """The slot on this side that a slot is or belongs to: of all sites, of all ranges."""
+        if slot in self.decided:
+            return slot
+        wanted = Slot.parse(slot)
+        sites = set(expanded(wanted.site)) if wanted.site is not None else None
+        for text in self.decided:
+            own = Slot.parse(text)
+            here = own.op == wanted.op and own.regime in (None, wanted.regime)
+            if here and (own.site is None or (sites is not None and sites <= set(expanded(own.site)))):
+                return text
+        return None
+
+    def _missing(self, slot: str) -> str | None:
+        op = Slot.parse(slot).op
+        divided = any(Slot.parse(own).op == op for own in self.decided)
+        return "it is no part of its own" if divided else None
 
 
-def side(source: Plan | Lock, beside: Plan | Lock) -> Side:
+def side(source: Plan | Lock, beside: Plan | Lock, schema: type[Config] = Config) -> Side:
     """The side that a plan or a lock is, to be compared with what is beside it: a lock leaves settings out, and those
-    are not compared."""
-    return _of_lock(source, beside) if isinstance(source, Lock) else _of_plan(source, beside)
+    are not compared. schema: whose defaults a lock beside another left out."""
+    if isinstance(source, Lock):
+        return _of_lock(source, beside.asked.schema if isinstance(beside, Plan) else schema)
+    return _of_plan(source, beside)
 
 
 def _of_plan(plan: Plan, beside: Plan | Lock) -> Side:
@@ -114,22 +139,18 @@ def _of_plan(plan: Plan, beside: Plan | Lock) -> Side:
         environment=MappingProxyType(printable_data(dict(plan.environment))),
         libraries=MappingProxyType(schemas(plan)),
         facts=MappingProxyType(dict(_facts(plan))),
+        schema=name_of(plan.asked.schema),
+        digest=digest_of(plan.asked.schema),
         faults=plan.faults,
     )
 
 
 def _decided(binding: Binding) -> Decided:
-    row = binding.implementation
     return Decided(
         used=binding.used,
-        provider=printable_data(binding.provider),
-        variant=printable_data(binding.variant),
-        target=printable_data(binding.target),
-        engine=printable_data(row.engine) if row is not None and row.target is None else None,
-        rule=printable_data(binding.rule) if binding.provider is not None else None,
+        runs=tuple(map(Runs.of, binding.members)),
         why=printable_data(binding.why),
         skipped_because=printable_data(binding.skipped_because),
-        assumed=tuple(printable_data(list(binding.assumed))),
     )
 
 
@@ -143,9 +164,9 @@ def _values(plan: Plan, narrow: bool) -> Iterator[tuple[str, Valued]]:
         setting = bag.setting(key)
         value, rule, origin = bag[key], None, setting.origin
         if setting.layer is Layer.RULE:
-            rule = setting.origin.removeprefix("rule ")
+            rule = setting.rule
         elif plan.resolved is None and key in plan.filled:
-            value, rule, _ = plan.filled[key]
+            value, rule = plan.filled[key].value, plan.filled[key].rule
             origin = f"rule {rule}"
         elif plan.resolved is None and leaf.auto and value == AUTO:
             continue
@@ -168,20 +189,14 @@ def _facts(plan: Plan) -> Iterator[tuple[str, Fact]]:
             yield f"platform.packages.{name}", Fact(version, assumed)
 
 
-def _of_lock(lock: Lock, beside: Plan | Lock) -> Side:
+def _of_lock(lock: Lock, schema: type[Config]) -> Side:
     device, _, arch = lock.platform.partition(":")
-    schema = beside.asked.schema if isinstance(beside, Plan) else Config
     return Side(
         name=f"{lock.name or 'a lock'} for {lock.platform}",
         source=lock,
         platform=lock.platform,
         fingerprint=None,
-        decided=MappingProxyType(
-            {
-                slot: Decided(True, op.provider, op.variant, op.target, op.engine, op.rule, assumed=op.assumed)
-                for slot, op in lock.ops.items()
-            }
-        ),
+        decided=MappingProxyType({slot: Decided(True, runs) for slot, runs in lock.ops.items()}),
         settings=MappingProxyType(dict(_locked(lock, leaves(schema)))),
         environment=lock.environment,
         libraries=lock.libraries,
@@ -192,6 +207,8 @@ def _of_lock(lock: Lock, beside: Plan | Lock) -> Side:
                 "platform.features": Fact(list(lock.features)),
             }
         ),
+        schema=lock.schema,
+        digest=lock.digest,
     )
 
 

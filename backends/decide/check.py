@@ -2,179 +2,170 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from confbag.backends.declare.derived import DERIVED
-from confbag.backends.declare.op import Implementation, Op
+from confbag.backends.decide.pages import page_sizes, takes_page
+from confbag.backends.decide.question import Question, Situation
+from confbag.backends.declare.implementation import Implementation
+from confbag.backends.declare.requires import Requires
 from confbag.backends.platforms.components import component_version
+from confbag.backends.platforms.pairs import mismatch
 from confbag.backends.platforms.platform import Platform
-from confbag.backends.words.conditions import version_matches
-from confbag.backends.words.levels import NEVER, satisfies
+from confbag.backends.words.levels import ALWAYS, NEVER, UNIFORM_BATCH, satisfies
 from confbag.backends.words.rejection import Rejection
-from confbag.bag.bag import Bag
+from confbag.backends.words.versions import version_matches
 from confbag.words.provenance import AUTO
 
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """What a choice is made in: the bag, the platform, every fact and decision so far, and what rules have filled.
-
-    layer: for which of the op's layers, where they are decided one by one; counted: whether it is a number.
-    """
-
-    bag: Bag
-    platform: Platform
-    facts: Mapping[str, Any]
-    filled: Mapping[str, tuple[Any, str, str]] = field(default_factory=dict)
-    layer: str | None = None
-    counted: bool = True
-
-    def origin(self, field: str) -> str | None:
-        """Who set the value that a fact rests on: a source or a rule; None for the platform's facts and defaults."""
-        derived = DERIVED.get(field)
-        key = field if derived is None else derived.blamed
-        if key in self.filled:
-            return f"rule {self.filled[key][1]}"
-        if key not in self.bag.values():
-            return None
-        origin = self.bag.origin(key)
-        return None if origin == "default" else origin
+UNIFORM = ("decode", "draft")
+"""The phases in which every request of a batch has as many queries as the next."""
 
 
-def reasons(op: Op, row: Implementation, phase: str | None, situation: Situation) -> list[Rejection]:
+def reasons(row: Implementation, question: Question) -> list[Rejection]:
     """Every reason against one implementation, first codes first; empty when it can run."""
-    return sorted(_reasons(op, row, phase, situation), key=lambda rejection: rejection.rank)
+    return sorted(_reasons(row, question), key=lambda rejection: rejection.rank)
 
 
-def runs(op: Op, row: Implementation, phase: str | None, situation: Situation) -> bool:
+def runs(row: Implementation, question: Question) -> bool:
     """Whether nothing speaks against it; stops at the first reason."""
-    return next(_reasons(op, row, phase, situation), None) is None
+    return next(_reasons(row, question), None) is None
 
 
-def page_sizes(row: Implementation, facts: Mapping[str, Any]) -> tuple[int, ...] | None:
-    """The page sizes that it takes in this situation, the default first; None when it says nothing of pages."""
-    requires = row.requires
-    if requires.branching_page_sizes is not None and facts["spec.branches"] > 1:
-        return requires.branching_page_sizes
-    return requires.page_sizes
-
-
-def takes_page(row: Implementation, size: int, facts: Mapping[str, Any]) -> bool:
-    """Whether it can run over pages of this size."""
-    sizes = page_sizes(row, facts)
-    any_page = row.requires.any_page and not (
-        row.requires.branching_page_sizes is not None and facts["spec.branches"] > 1
-    )
-    return sizes is None or any_page or size in sizes
-
-
-def assumed(row: Implementation, phase: str | None, situation: Situation) -> Iterator[str]:
+def assumed(row: Implementation, question: Question) -> Iterator[str]:
     """The names of facts that nobody measured and that its requirements rest on."""
-    platform = situation.platform
-    for component in row.requires.parsed_components:
+    facts, platform, requires = question.facts, question.situation.platform, row.requires
+    for component in requires.parsed_components:
         if platform.packages is None or "packages" in platform.assumed:
             yield f"package {component}"
-    for tool in row.requires.parsed_toolkit:
+    for tool in requires.parsed_toolkit:
         if "toolkit" in platform.assumed or f"toolkit.{tool.name}" in platform.assumed:
             yield f"toolkit {tool}"
-    for need in row.requires.needs:
-        if need.assumed({**situation.facts, "phase": phase}):
+    for need in requires.needs:
+        if need.assumed(facts):
             yield need.fact
-    if row.requires.head_sizes and situation.facts["model.head_dim"] is None:
+    if requires.head_sizes and facts["model.head_dim"] is None:
         yield "model.head_dim"
-    if row.requires.dtypes and situation.facts["model.dtype"] is None:
+    if requires.dtypes and facts["model.dtype"] is None:
         yield "model.dtype"
     if platform.native_ops is None or "native_ops" in platform.assumed:
-        for native in row.requires.native_ops:
+        for native in requires.native_ops:
             yield f"native op {native.name}"
 
 
-def _reasons(op: Op, row: Implementation, phase: str | None, situation: Situation) -> Iterator[Rejection]:
-    def no(code: str, field: str, required: Any, actual: Any, hint: str | None = None) -> Rejection:
-        return Rejection(row.provider, code, field, required, actual, situation.origin(field), hint)
+def unmet(provider: str, requires: Requires, situation: Situation) -> Iterator[Rejection]:
+    """What of the machine and the settings speaks against whatever has these requirements."""
 
-    facts, platform, requires = situation.facts, situation.platform, row.requires
-    if row.disabled:
-        yield no("disabled", "implementation", None, row.disabled, row.disabled)
+    def no(code: str, field: str, required: Any, actual: Any, hint: str | None = None) -> Rejection:
+        return Rejection(provider, code, field, required, actual, situation.origin(field), hint)
+
+    facts, platform = situation.facts, situation.platform
     if requires.device and platform.device not in requires.device:
         yield no("device", "platform.device", list(requires.device), platform.device)
     if requires.arch and platform.arch not in requires.arch:
         yield no("arch", "platform.arch", list(requires.arch), platform.arch)
-    if phase is not None and phase not in row.phases:
-        yield no("phase", "phase", list(row.phases), phase, _phase_hint(row, phase))
     for feature in requires.device_features:
         if feature not in platform.features:
             yield no("feature", "platform.features", feature, sorted(platform.features) or "none of it")
-    yield from _needs(row, phase, situation)
-    for feature, when in op.asks.items():
-        if feature not in requires.features and when.holds(facts):
-            field = next(when.facts_named())
-            actual = facts[field]
-            yield no("feature", field, False if actual is True else "unset", actual, f"{row.provider} has no {feature}")
+    for need in requires.needs:
+        if not need.met(facts):
+            yield no(need.code, need.fact, need.required, facts[need.fact], need.hint)
     if requires.dtypes and facts["model.dtype"] not in (None, *requires.dtypes):
         yield no("dtype", "model.dtype", list(requires.dtypes), facts["model.dtype"])
     if requires.head_sizes and facts["model.head_dim"] not in (None, *requires.head_sizes):
         yield no("head-size", "model.head_dim", list(requires.head_sizes), facts["model.head_dim"])
+    yield from _installed(provider, requires, platform)
+    if requires.known_issue:
+        yield no("known-issue", "implementation", "no known issue", requires.known_issue)
+
+
+def full(row: Implementation, question: Question) -> bool:
+    """Whether a capture of this slot can hold it whole."""
+    return row.graph == ALWAYS or (row.graph == UNIFORM_BATCH and question.regime_name in UNIFORM)
+
+
+def _reasons(row: Implementation, question: Question) -> Iterator[Rejection]:
+    situation, facts = question.situation, question.facts
+    platform, requires = situation.platform, row.requires
+
+    def no(code: str, field: str, required: Any, actual: Any, hint: str | None = None) -> Rejection:
+        return Rejection(row.provider, code, field, required, actual, situation.origin(field), hint)
+
+    if row.disabled:
+        yield no("disabled", "implementation", None, row.disabled, row.disabled)
+    regime = question.regime_name
+    if regime is not None and regime not in row.regimes:
+        yield no("phase", question.op.kind_of_regime, list(row.regimes), regime, _regime_hint(row, regime))
+    yield from unmet(row.provider, requires, situation)
+    for feature, when in question.op.asks.items():
+        if feature not in requires.features and when.holds(facts):
+            field = next(when.facts_named())
+            actual = facts[field]
+            yield no("feature", field, False if actual is True else "unset", actual, f"{row.provider} has no {feature}")
     page = facts["memory.page_size"]
     if page != AUTO and not takes_page(row, page, facts):
         sizes = page_sizes(row, facts) or ()
         yield no(
             "page-size", "memory.page_size", list(sizes), page, f"{_nearest(page, sizes)} is the nearest that works"
         )
+    yield from _bound(row, question)
     if facts["exec.deterministic"]:
-        asked, declared = facts["exec.determinism"], row.determinism_in(phase)
+        asked, declared = facts["exec.determinism"], row.determinism_in(regime)
         if not satisfies(declared, asked):
             yield no("determinism", "exec.deterministic", asked, declared, f"{row.name} declares {declared}")
-    if facts["exec.graph"] is True and row.graph == NEVER:
-        yield no("graph", "exec.graph", False, True, f"{row.provider} cannot be captured")
-    yield from _installed(row, situation)
+    yield from _graph(row, question)
     if platform.native_ops is not None and requires.native_ops:
         present = {text.partition("(")[0].partition(".")[0].strip() for text in platform.native_ops}
         for native in requires.native_ops:
             if native.name not in present:
                 yield no("op-missing", native.name, native.schema, "not there", _library_hint(row, platform))
-    if requires.known_issue:
-        yield no("known-issue", "implementation", "no known issue", requires.known_issue)
 
 
-def _needs(row: Implementation, phase: str | None, situation: Situation) -> Iterator[Rejection]:
-    if not row.requires.needs:
+def _bound(row: Implementation, question: Question) -> Iterator[Rejection]:
+    """Of a measured op: what it takes is not enough."""
+    most, measure = row.most, question.op.measure
+    if most is None:
         return
-    facts = situation.facts
-    if "phase" not in facts or facts["phase"] != phase:
-        facts = {**facts, "phase": phase}
-    for need in row.requires.needs:
-        if not need.met(facts):
-            yield Rejection(
-                row.provider,
-                need.code,
-                need.fact,
-                need.required,
-                facts[need.fact],
-                situation.origin(need.fact),
-                need.hint,
-            )
+    if question.whole:
+        hint = f"beyond {most} {measure} another kernel would run, and a row's bits would depend on its batch"
+        asked = question.facts["exec.determinism"]
+        origin = question.situation.origin("exec.deterministic")
+        yield Rejection(row.provider, "determinism", "exec.deterministic", asked, f"at most {most}", origin, hint)
+    elif most <= question.beyond:
+        yield Rejection(row.provider, "bound", measure or "", f"at most {most}", f"above {question.beyond}")
 
 
-def _installed(row: Implementation, situation: Situation) -> Iterator[Rejection]:
-    platform = situation.platform
-    for component in row.requires.parsed_components if platform.packages is not None else ():
+def _graph(row: Implementation, question: Question) -> Iterator[Rejection]:
+    asked = question.facts["exec.graph"]
+    if asked in (False, AUTO) or (row.graph != NEVER and not question.captured):
+        return
+    if row.graph == NEVER or not full(row, question):
+        declares = f"declares graph {row.graph}" if row.graph_declared else "declares no graph level, which is never"
+        remedy = "" if row.graph_declared else "; declare graph=... where it is implemented"
+        hint = f"{row.name} {declares}{remedy}"
+        required = False if row.graph == NEVER else "piecewise"
+        origin = question.situation.origin("exec.graph")
+        yield Rejection(row.provider, "graph", "exec.graph", required, asked, origin, hint)
+
+
+def _installed(provider: str, requires: Requires, platform: Platform) -> Iterator[Rejection]:
+    for component in requires.parsed_components if platform.packages is not None else ():
         found = component_version(platform, component.name)
         if found is None:
-            yield Rejection(row.provider, "package-missing", component.name, str(component), "not installed")
+            yield Rejection(provider, "package-missing", component.name, str(component), "not installed")
         elif component.specifier and not version_matches(component.specifier, found[1]):
-            yield Rejection(row.provider, "package-version", component.name, str(component), f"{found[0]} {found[1]}")
-    for tool in row.requires.parsed_toolkit:
+            yield Rejection(provider, "package-version", component.name, str(component), f"{found[0]} {found[1]}")
+        elif (clash := mismatch(platform, found[0])) is not None:
+            hint = f"{clash.why}; {clash.hint}"
+            yield Rejection(provider, clash.code, clash.field, clash.required, clash.actual, None, hint)
+    for tool in requires.parsed_toolkit:
         version = platform.toolkit.get(tool.name)
         if version is None or not version_matches(tool.specifier, version):
-            yield Rejection(row.provider, "toolchain", tool.name, str(tool), version and f"{tool.name} {version}")
+            yield Rejection(provider, "toolchain", tool.name, str(tool), version and f"{tool.name} {version}")
 
 
-def _phase_hint(row: Implementation, phase: str) -> str | None:
-    other = row.companions.get(phase)
-    return f"name {other} for {phase}" if other else None
+def _regime_hint(row: Implementation, regime: str) -> str | None:
+    other = row.companions.get(regime)
+    return f"name {other} for {regime}" if other else None
 
 
 def _library_hint(row: Implementation, platform: Platform) -> str | None:
@@ -186,13 +177,13 @@ def _nearest(size: int, sizes: Iterable[int]) -> int:
     return min(sizes, key=lambda candidate: (abs(candidate - size), candidate))
 
 
-def best_reasons(op: Op, rows: Iterable[Implementation], phase: str | None, situation: Situation) -> list[Rejection]:
+def best_reasons(rows: Iterable[Implementation], question: Question) -> list[Rejection]:
     """The reasons against a provider with variants: those of the variant that was meant for this model and device.
 
     Where every variant meant for this model fails on one field alone, such as the device, their requirements are shown
     together.
     """
-    judged = [(row, reasons(op, row, phase, situation)) for row in rows]
+    judged = [(row, reasons(row, question)) for row in rows]
     judged.sort(key=lambda pair: (_misplaced(pair[1]), -pair[1][0].rank if pair[1] else 0))
     _, chosen = judged[0]
     if not chosen:

@@ -1,191 +1,265 @@
-"""The choice of one provider for one op and phase, in six steps; pure, and without an effect on what it reads."""
+"""The choice of one provider for one slot, in six steps; pure, and without an effect on what it reads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from confbag.backends.decide.asked import PIN, PREFER, REFERENCE_ONLY, Named, named, preferred, reference_asked
-from confbag.backends.decide.check import Situation, best_reasons, runs
-from confbag.backends.declare.op import Implementation, Op
-from confbag.backends.declare.registry import Registry
+from confbag.backends.decide.asked import (
+    PIN,
+    PREFER,
+    PREFER_ONLY,
+    Named,
+    may_run,
+    named,
+    passed_over,
+    preferred,
+    reference_asked,
+)
+from confbag.backends.decide.check import best_reasons, full, runs
+from confbag.backends.decide.deciders import (
+    FALLBACK,
+    FALLEN,
+    FIRST_CLASS,
+    PINNED,
+    PREFERRED,
+    PRIORITY,
+    REFERENCE,
+    SETTING,
+    Decider,
+    by_rule,
+    companion_of,
+)
+from confbag.backends.decide.question import Question
+from confbag.backends.declare.implementation import Implementation
 from confbag.backends.declare.rules import Rule
+from confbag.backends.words.levels import ALWAYS
 from confbag.backends.words.rejection import Rejection
-
-FALLBACK = "exec.kernels.fallback"
-FALLEN = "fallback"
-"""What decided when only the reference was left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was chosen (row None: nothing can run), by which step or rule, why, and what stands in the way."""
+    """What was chosen, by what, why, and what stands in the way.
+
+    row: None where nothing can run.
+    decider: None where nothing was even proposed.
+    most: so much of the op's measure at most was it chosen for; None is without bound.
+    exclusive: no other was allowed.
+    faults, warnings, notes: what keeps the plan from being satisfied, what to act upon, what to know.
+    """
 
     row: Implementation | None
-    rule: str | None
+    decider: Decider | None
     why: str
+    most: int | None = None
     exclusive: bool = False
     faults: tuple[Rejection, ...] = ()
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def choose(op: Op, phase: str | None, situation: Situation, registry: Registry) -> Decision:
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """A provider that a rule or a step proposes."""
+
+    provider: str
+    decider: Decider
+    why: str
+    most: int | None = None
+    only: bool = False
+
+
+def choose(question: Question) -> Decision:
     """The six steps: what was named, reference_only, prefer, rules, priority, the reference."""
-    name = named(op, phase, situation, registry)
+    name = named(question)
     if name is not None:
-        return _by_name(op, phase, situation, registry, name)
-    providers = registry.providers(op.name)
-    if reference_asked(op, phase, situation):
-        return _only(
-            op,
-            phase,
-            situation,
-            [row for reference in op.references for row in providers.get(reference, [])],
-            op.references[0],
-            REFERENCE_ONLY,
-            "only references may run",
-        )
-    for wanted in preferred(op, phase, situation, registry):
-        row = _first(op, phase, situation, providers.get(wanted, []))
+        return _captured(question, _by_name(question, name))
+    if reference_asked(question):
+        references = question.op.references
+        rows = [row for reference in references for row in question.providers.get(reference, [])]
+        return _only(question, rows, references[0], REFERENCE, "only references may run")
+    if question.facts["exec.graph"] == "full":
+        # What can be captured whole goes first; a reference is no remedy for what cannot.
+        whole = _proposed(replace(question, captured=True))
+        if whole is not None and whole.row is not None:
+            return whole
+    return _captured(question, _proposed(question) or _fall_back(question))
+
+
+def _proposed(question: Question) -> Decision | None:
+    """What prefer, the rules or priority choose; None where nothing that they propose can run."""
+    for wanted in preferred(question):
+        row = _first(question, question.providers.get(wanted, []))
         if row is not None:
-            return Decision(row, "prefer", f"the first of {PREFER} that can run")
-    proposed: list[str] = []
-    rules = [rule for rule in registry.rules_for(op.name, situation.platform.device) if _speaks(rule, phase, situation)]
-    for rule in rules:
-        if rule.fallback:
-            continue
-        provider = proposal(rule, op, situation)
+            return Decision(row, PREFERRED, f"the first of {PREFER} that can run", row.most)
+    for rule in _rules(question, fallback=False):
+        provider = proposal(rule, question)
+        decider = by_rule(rule.name)
         if provider is None:
-            return Decision(None, rule.name, f"{rule.why}, which nothing was found for")
+            return Decision(None, decider, f"{rule.why}, which nothing was found for")
+        rows = question.providers.get(provider, [])
         if rule.only:
-            return _only(op, phase, situation, providers.get(provider, []), provider, rule.name, rule.why)
-        row = _first(op, phase, situation, providers.get(provider, []))
+            return _only(question, rows, provider, decider, rule.why)
+        row = _first(question, rows)
         if row is not None:
-            return Decision(row, rule.name, rule.why, warnings=_slow(row))
-        proposed.append(provider)
-    for row in registry.by_priority(op.name):
-        if runs(op, row, phase, situation):
-            return Decision(row, "priority", f"the highest priority ({row.priority}) that can run here")
-        proposed.append(row.provider)
-    return _fall_back(op, phase, situation, registry, [rule for rule in rules if rule.fallback], proposed)
+            return Decision(row, decider, rule.why, _smaller(row.most, rule.up_to), warnings=_slow(row))
+    for row in question.situation.registry.by_priority(question.op.name):
+        if runs(row, question) and may_run(question, row.provider):
+            return Decision(row, PRIORITY, f"the highest priority ({row.priority}) that can run here", row.most)
+    return None
 
 
-def proposal(rule: Rule, op: Op, situation: Situation) -> str | None:
+def proposal(rule: Rule, question: Question) -> str | None:
     """The provider that a rule proposes: its own, or the one that another phase decided."""
     if rule.same_as is None:
         return rule.propose
-    return situation.facts.get(f"{op.name}@{rule.same_as}")
+    decided: str | None = question.facts.get(question.situation.registry.decided(question.op, rule.same_as))
+    return decided
 
 
-def _speaks(rule: Rule, phase: str | None, situation: Situation) -> bool:
-    return (not rule.phases or phase in rule.phases) and rule.when.holds(situation.facts)
+def _rules(question: Question, *, fallback: bool) -> Iterator[Rule]:
+    """The rules that speak of this slot, those asked last or the others."""
+    situation = question.situation
+    for rule in situation.registry.rules_for(question.op.name, situation.platform.device):
+        here = not rule.regimes or question.regime_name in rule.regimes
+        # One that speaks of less than all has no say where one implementation must take everything.
+        enough = not question.whole or (rule.up_to is None and not rule.regimes)
+        beyond = rule.up_to is None or rule.up_to > question.beyond
+        if rule.fallback is fallback and here and enough and beyond and rule.when.holds(question.facts):
+            yield rule
 
 
-def _first(op: Op, phase: str | None, situation: Situation, rows: Sequence[Implementation]) -> Implementation | None:
-    return next((row for row in rows if runs(op, row, phase, situation)), None)
+def _first(question: Question, rows: Sequence[Implementation]) -> Implementation | None:
+    return next((row for row in rows if may_run(question, row.provider) and runs(row, question)), None)
 
 
-def _by_name(op: Op, phase: str | None, situation: Situation, registry: Registry, asked: Named) -> Decision:
-    providers = registry.providers(op.name)
-    rows = providers.get(asked.provider, [])
-    if asked.shared and phase is not None and rows and all(phase not in row.phases for row in rows):
-        companion = next((row.companions[phase] for row in rows if phase in row.companions), None)
+def _smaller(one: int | None, other: int | None) -> int | None:
+    return min((bound for bound in (one, other) if bound is not None), default=None)
+
+
+def _captured(question: Question, decision: Decision) -> Decision:
+    """The decision with what its graph level makes of what was asked: a downgrade is named, any other a note."""
+    asked, row = question.facts["exec.graph"], decision.row
+    if row is None or asked not in (True, "full") or row.graph == ALWAYS:
+        return decision
+    if asked is True or full(row, question):
+        note = f"{question.slot}: a graph captures {row.name} {row.graph} only"
+        return replace(decision, notes=(*decision.notes, note))
+    said = f"{question.slot}: exec.graph asks for full, and {row.name} is captured {row.graph} only"
+    warning = f"{said}; write true, or name one that is captured always"
+    return replace(decision, warnings=(*decision.warnings, warning))
+
+
+def _by_name(question: Question, asked: Named) -> Decision:
+    rows, regime = question.providers.get(asked.provider, []), question.regime_name
+    notes = tuple(f"{question.slot}: {one} gives way to {asked}" for one in passed_over(question, asked))
+    if asked.shared and regime is not None and rows and all(regime not in row.regimes for row in rows):
+        companion = next((row.companions[regime] for row in rows if regime in row.companions), None)
         if companion is not None:
-            why = f"{asked.provider} has no {phase} phase"
-            return _only(op, phase, situation, providers[companion], companion, f"companion-of-{asked.provider}", why)
-    rule = "pin" if asked.key == PIN else "setting"
-    return _only(op, phase, situation, rows, asked.provider, rule, f"{asked.key} names it", asked.key)
+            why = f"{asked.provider} has no {regime} {question.op.kind_of_regime}"
+            decision = _only(question, question.providers[companion], companion, companion_of(asked.provider), why)
+            return replace(decision, notes=notes)
+    decider = PINNED if asked.key == PIN else SETTING
+    decision = _only(question, rows, asked.provider, decider, f"{asked.key} names it", asked.origin)
+    return replace(decision, notes=notes)
 
 
 def _only(
-    op: Op,
-    phase: str | None,
-    situation: Situation,
+    question: Question,
     rows: Sequence[Implementation],
     provider: str,
-    rule: str,
+    decider: Decider,
     why: str,
-    key: str | None = None,
+    namer: str | None = None,
 ) -> Decision:
     """A provider that no other may replace: it runs, or the plan has a fault."""
-    row = _first(op, phase, situation, rows)
+    row = _first(question, rows)
     if row is not None:
-        return Decision(row, rule, why, exclusive=True)
+        return Decision(row, decider, why, row.most, exclusive=True)
     if not rows:
-        fault = Rejection(
-            provider, "disabled", "implementation", f"a {provider} of {op.name}", "not there", situation.origin(rule)
-        )
+        origin = question.situation.origin(decider.name)
+        what = f"a {provider} of {question.op.name}"
+        fault = Rejection(provider, "disabled", "implementation", what, "not there", origin)
+    elif not may_run(question, rows[0].provider):
+        fault = _not_listed(question, provider)
     else:
-        fault = best_reasons(op, rows, phase, situation)[0]
-    who = situation.origin(key) if key is not None else None
-    return Decision(None, rule, why, exclusive=True, faults=(_placed(fault, op, phase, who),))
+        fault = best_reasons(rows, question)[0]
+    return Decision(None, decider, why, exclusive=True, faults=(question.fault(fault, namer),))
 
 
-def _fall_back(
-    op: Op, phase: str | None, situation: Situation, registry: Registry, rules: Sequence[Rule], proposed: list[str]
-) -> Decision:
-    providers = registry.providers(op.name)
-    policy = situation.facts[FALLBACK]
-    for provider, rule, why, first_class in _last_resorts(op, situation, rules):
-        row = _first(op, phase, situation, providers.get(provider, []))
+def _not_listed(question: Question, provider: str | None) -> Rejection:
+    hint = f"add one that can run to {PREFER}, or leave {PREFER_ONLY} out"
+    origin = question.situation.origin(PREFER_ONLY)
+    listed = list(dict.fromkeys(preferred(question)))
+    return Rejection(provider, "disabled", PREFER_ONLY, listed or "a provider in the list", "not in it", origin, hint)
+
+
+def _fall_back(question: Question) -> Decision:
+    policy = question.facts[FALLBACK]
+    for provider, decider, why, first_class in _last_resorts(question):
+        row = _first(question, question.providers.get(provider, []))
         if row is None:
-            if provider in providers and rule != FALLEN:
-                proposed.append(provider)
             continue
         if first_class:
-            return Decision(row, rule, why)
+            return Decision(row, decider, why, row.most)
         if policy == "error":
             actual = f"only {provider} can run"
-            refusal = Rejection(
-                provider, "disabled", FALLBACK, ["allow", "warn"], "error", situation.origin(FALLBACK), actual
-            )
-            others = [
-                fault for fault in _faults(op, phase, situation, registry, proposed) if fault.provider != provider
-            ]
-            return Decision(None, rule, why, faults=(*others, _placed(refusal, op, phase)))
-        slot = op.name if phase is None else f"{op.name}@{phase}"
+            origin = question.situation.origin(FALLBACK)
+            refusal = Rejection(provider, "disabled", FALLBACK, ["allow", "warn"], "error", origin, actual)
+            others = [fault for fault in _faults(question, _wanted(question)) if fault.provider != provider]
+            return Decision(None, decider, why, faults=(*others, question.fault(refusal)))
         tail = f": {row.slow}" if row.slow else ""
-        warnings = (f"{slot} falls back to {row.name}: {why}{tail}",) if policy != "allow" else ()
-        return Decision(row, rule, why, warnings=warnings)
-    faults = _faults(op, phase, situation, registry, proposed or list(providers))
+        warnings = (f"{question.slot} falls back to {row.name}: {why}{tail}",) if policy != "allow" else ()
+        return Decision(row, decider, why, row.most, warnings=warnings)
+    return _nothing(question)
+
+
+def _nothing(question: Question) -> Decision:
+    faults = _faults(question, _wanted(question) or list(question.providers))
     if faults:
         return Decision(None, None, "nothing that was proposed can run here", faults=faults)
+    if question.facts[PREFER_ONLY]:
+        refused = _not_listed(question, None)
+        return Decision(None, None, "nothing in the list can run here", faults=(question.fault(refused),))
     needed = "a rule, a priority or a reference"
-    undecided = Rejection(None, "disabled", "choice", needed, "none", None, _pick(op, providers))
-    return Decision(None, None, "nothing decides between the providers", faults=(_placed(undecided, op, phase),))
+    undecided = Rejection(None, "disabled", "choice", needed, "none", None, _pick(question))
+    return Decision(None, None, "nothing decides between the providers", faults=(question.fault(undecided),))
 
 
-def _pick(op: Op, providers: Iterable[str]) -> str:
-    known = sorted(providers)
-    return f"pin one: {PIN}: {{{op.name}: {' or '.join(known)}}}" if known else "no provider is registered"
+def _pick(question: Question) -> str:
+    known = sorted(question.providers)
+    return f"pin one: {PIN}: {{{question.op.name}: {' or '.join(known)}}}" if known else "no provider is registered"
 
 
-def _last_resorts(op: Op, situation: Situation, rules: Sequence[Rule]) -> Iterator[tuple[str, str, str, bool]]:
-    for rule in rules:
-        provider = proposal(rule, op, situation)
+def _last_resorts(question: Question) -> Iterator[tuple[str, Decider, str, bool]]:
+    for rule in _rules(question, fallback=True):
+        provider = proposal(rule, question)
         if provider is not None:
-            yield provider, rule.name, rule.why, rule.first_class
-    first_class = situation.platform.device in op.reference_on
-    why = f"first class on {situation.platform.device}" if first_class else "no other implementation can run here"
-    for reference in op.references:
-        yield reference, "first-class-reference" if first_class else FALLEN, why, first_class
+            yield provider, by_rule(rule.name), rule.why, rule.first_class
+    device = question.situation.platform.device
+    first_class = device in question.op.reference_on
+    why = f"first class on {device}" if first_class else "no other implementation can run here"
+    for reference in question.op.references:
+        yield reference, FIRST_CLASS if first_class else FALLEN, why, first_class
 
 
-def _faults(
-    op: Op, phase: str | None, situation: Situation, registry: Registry, proposed: Sequence[str]
-) -> tuple[Rejection, ...]:
+def _wanted(question: Question) -> list[str]:
+    """The providers that something proposed, in order."""
+    proposed = [proposal(rule, question) for rule in _rules(question, fallback=False)]
+    proposed += [row.provider for row in question.situation.registry.by_priority(question.op.name)]
+    proposed += [
+        provider
+        for rule in _rules(question, fallback=True)
+        if (provider := proposal(rule, question)) in question.providers
+    ]
+    return [provider for provider in dict.fromkeys(proposed) if provider is not None]
+
+
+def _faults(question: Question, wanted: Iterable[str]) -> tuple[Rejection, ...]:
     """The first reason against each provider that was wanted, in the order of the codes."""
-    providers = registry.providers(op.name)
-    found = [best_reasons(op, providers[provider], phase, situation) for provider in dict.fromkeys(proposed)]
+    found = [best_reasons(question.providers[provider], question) for provider in wanted]
     first = sorted((reasons[0] for reasons in found if reasons), key=lambda rejection: rejection.rank)
-    return tuple(_placed(rejection, op, phase) for rejection in first)
-
-
-def _placed(rejection: Rejection, op: Op, phase: str | None, namer: str | None = None) -> Rejection:
-    """The rejection as a fault of an op and phase, by who set what failed and, beside it, who named the provider."""
-    who = [] if namer is None or namer == rejection.origin else [f"named by {namer}"]
-    origin = "; ".join(([rejection.origin] if rejection.origin else []) + who) or None
-    return replace(rejection, origin=origin, op=op.name, phase=phase)
+    return tuple(question.fault(rejection) for rejection in first)
 
 
 def _slow(row: Implementation) -> tuple[str, ...]:

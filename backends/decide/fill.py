@@ -6,54 +6,55 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from confbag.backends.decide.check import page_sizes, takes_page
 from confbag.backends.decide.choose import Decision
-from confbag.backends.declare.op import Implementation, Op
+from confbag.backends.decide.pages import PAGE_SIZE, common_size
+from confbag.backends.declare.implementation import Implementation
+from confbag.backends.declare.op import Op
 from confbag.backends.declare.rules import Fill
 from confbag.backends.words.levels import ALWAYS, GRAPH
 from confbag.backends.words.rejection import Rejection
 from confbag.bag.bag import Bag
-from confbag.words.provenance import AUTO
-
-PAGE_SIZE = "memory.page_size"
+from confbag.words.provenance import AUTO, Filled
 
 
 @dataclass
 class Ledger:
     """What one planning run has decided so far; the only thing that planning changes.
 
-    facts: read by every condition. filled: key -> (value, rule, why).
+    facts: read by every condition.
+    filled: what rules and decisions make of settings.
+    over: the keys whose filling goes before what somebody set: a new name, or what a higher layer asked for.
     """
 
     bag: Bag
     facts: dict[str, Any]
-    filled: dict[str, tuple[Any, str, str]] = field(default_factory=dict)
+    filled: dict[str, Filled] = field(default_factory=dict)
+    over: set[str] = field(default_factory=set)
     environment: dict[str, str] = field(default_factory=dict)
     faults: list[Rejection] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def fill(self, key: str, value: Any, rule: str, why: str) -> None:
         """Replace an auto, once."""
-        self.filled[key] = (value, rule, why)
+        self.filled[key] = Filled(value, rule, why)
         self.facts[key] = value
 
     def origin(self, key: str) -> str | None:
         """Who set the value of a key: a source, or the rule that filled it; None for a default."""
         if key in self.filled:
-            return f"rule {self.filled[key][1]}"
+            return f"rule {self.filled[key].rule}"
         origin = self.bag.origin(key)
         return None if origin == "default" else origin
 
 
 def by_rules(ledger: Ledger, fills: Sequence[Fill], op: str | None) -> None:
-    """Apply the fills that belong after an op (None: before any); what they say of another engine's keys is left."""
+    """Apply the fills that belong after an op (None: before any)."""
     for fill in fills:
         if not fill.when.holds(ledger.facts):
             continue
         acted = not fill.set
         for key in fill.set:
-            if key not in ledger.facts:
-                continue
             value = fill.value(key, ledger.facts)
             if ledger.facts[key] == AUTO:
                 ledger.fill(key, value, fill.name, fill.why)
@@ -72,15 +73,13 @@ def _export(ledger: Ledger, fill: Fill, op: str | None) -> None:
         taken = ledger.environment.setdefault(name, value)
         if taken != value:
             hint = f"rule {fill.name} wants {value}, another rule {taken}; drop what asks for one of them"
-            ledger.faults.append(
-                Rejection(None, "environment", name, value, taken, f"rule {fill.name}", hint, op, None)
-            )
+            ledger.faults.append(Rejection(None, "environment", name, value, taken, f"rule {fill.name}", hint, op))
 
 
 def _refused(ledger: Ledger, fill: Fill, key: str, value: Any, op: str | None) -> Rejection:
     code = fill.code or "environment"
     hint = f"{fill.why} (rule {fill.name}); leave {key} out"
-    return Rejection(None, code, key, value, ledger.facts[key], ledger.origin(key), hint, op, None)
+    return Rejection(None, code, key, value, ledger.facts[key], ledger.origin(key), hint, op)
 
 
 def by_decisions(
@@ -92,68 +91,46 @@ def by_decisions(
 ) -> None:
     """Write what was decided for an op into the settings that name its providers.
 
-    followed: for a phase that is not used, the provider that it would follow. rows: all that were chosen.
+    decisions: by regime, the one that a setting can say. followed: for a regime that is not used, the provider that it
+    would follow. rows: all that were chosen.
     """
-    shared = [key for keys in op.settings.values() for key in keys[1:]]
-    for phase, keys in op.settings.items():
-        decision = decisions.get(phase)
-        provider = decision.row.provider if decision is not None and decision.row is not None else followed.get(phase)
+    general = [key for keys in op.settings.values() for key in keys[1:]]
+    for regime, keys in op.settings.items():
+        decision = decisions.get(regime)
+        provider = decision.row.provider if decision is not None and decision.row is not None else followed.get(regime)
         if not keys or provider is None:
             continue
-        rule, why = (
-            (decision.rule or "", decision.why)
-            if decision is not None
-            else (f"{phase}-unused", "this phase is not used")
-        )
-        _name(ledger, keys[0], provider, rule, why)
-    last = next(
-        (decisions[phase] for phase in ("decode", "prefill", None) if phase in decisions and decisions[phase].row), None
-    )
-    for key in dict.fromkeys(shared):
+        if decision is not None:
+            rule, why = decision.decider.name if decision.decider else "", decision.why
+        else:
+            rule, why = f"{regime}-unused", f"this {op.kind_of_regime} is not used"
+        _name(ledger, keys[0], provider, rule, why, over=decision is not None and bool(decision.notes))
+    order = [decisions[each] for each in ("decode", "prefill", None) if each in decisions]
+    last = next((decision for decision in order if decision.row is not None), None)
+    for key in dict.fromkeys(general):
         if last is not None and last.row is not None:
-            _name(ledger, key, last.row.provider, last.rule or "", last.why)
-    ledger.facts[f"{op.name}.graph"] = min((row.graph for row in rows), key=GRAPH.index, default=ALWAYS)
+            _name(ledger, key, last.row.provider, last.decider.name if last.decider else "", last.why)
+    ledger.facts[f"{op.name}:graph"] = min((row.graph for row in rows), key=GRAPH.index, default=ALWAYS)
 
 
-def _name(ledger: Ledger, key: str, provider: str, rule: str, why: str) -> None:
+def _name(ledger: Ledger, key: str, provider: str, rule: str, why: str, *, over: bool = False) -> None:
+    """over: something of a lower layer gave way, and if it was this key, the plan says what runs instead of it."""
+    held = ledger.facts[key]
     # A key without a value names nobody either; one that was emptied on purpose stays empty.
-    if ledger.facts[key] == AUTO or (ledger.facts[key] is None and not ledger.bag.is_set(key)):
+    if held == AUTO or (held is None and not ledger.bag.is_set(key)):
         ledger.fill(key, provider, rule, why)
+    elif over and held is not None and held != provider:
+        ledger.fill(key, provider, rule, why)
+        ledger.over.add(key)
 
 
 def page_size(ledger: Ledger, op: Op, rows: Sequence[Implementation]) -> None:
-    """Replace `memory.page_size: auto` by the size that every phase takes, or add a fault that names who takes what.
-
-    One phase's default if every phase takes it (the smallest of such), else the smallest size that all list.
-    """
-    paged = [row for row in rows if row.requires.page_sizes is not None]
-    asked = ledger.facts[PAGE_SIZE]
-    if asked != AUTO or not paged:
+    """Replace `memory.page_size: auto` by the size that all take, or add a fault that names who takes what."""
+    if ledger.facts[PAGE_SIZE] != AUTO:
         return
-    takes = {row.name: page_sizes(row, ledger.facts) or () for row in paged}
-    defaults = sorted({sizes[0] for sizes in takes.values()})
-    listed = sorted({size for sizes in takes.values() for size in sizes})
-    for size in (*defaults, *listed):
-        if all(takes_page(row, size, ledger.facts) for row in paged):
-            names = ", ".join(dict.fromkeys(row.provider for row in paged))
-            ledger.fill(PAGE_SIZE, size, "page-size-of-backends", f"what {names} takes")
-            return
-    first, *others = takes.items()
-    other = next(((name, sizes) for name, sizes in others if not set(sizes) & set(first[1])), others[0])
-    ledger.faults.append(
-        Rejection(
-            None,
-            "page-size",
-            PAGE_SIZE,
-            f"{first[0]} takes {_sizes(first[1])}",
-            f"{other[0]} takes {_sizes(other[1])}",
-            None,
-            "name backends that share a page size",
-            op.name,
-            None,
-        )
-    )
-
-
-def _sizes(sizes: Sequence[int]) -> str:
-    return ", ".join(map(str, sizes))
+    size = common_size(op.name, rows, ledger.facts)
+    if isinstance(size, Rejection):
+        ledger.faults.append(size)
+    elif size is not None:
+        paged = dict.fromkeys(row.provider for row in rows if row.requires.page_sizes is not None)
+        ledger.fill(PAGE_SIZE, size, "page-size-of-backends", f"what {', '.join(paged)} takes")

@@ -1,54 +1,67 @@
-"""The names that only the registry knows: ops, phases and providers, wherever a setting holds one."""
+"""The names that only the registry knows: ops, regimes, providers and the words of settings, wherever a setting holds
+one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from confbag.backends.decide.asked import PIN, PREFER, REFERENCE_ONLY
 from confbag.backends.decide.places import clashes, unknown, wrong
+from confbag.backends.declare.op import Op
 from confbag.backends.declare.registry import Registry
 from confbag.backends.declare.slots import Slot
+from confbag.backends.words.levels import BATCH_INVARIANT
 from confbag.errors import Fault
 from confbag.words.provenance import AUTO, Setting
+from confbag.words.text import capped
+
+if TYPE_CHECKING:
+    from confbag.bag.bag import Bag
+    from confbag.bag.loading import Draft
 
 RENAMED = "old-name"
 """The rule that writes a provider's new name where somebody wrote an old one."""
 
 
-def check(values: Mapping[str, Any], setting: Callable[[str], Setting | None], registry: Registry) -> list[Fault]:
-    """Every name that no op or provider answers to, and pins that contradict a setting, each where it was written.
+def check(said: Bag | Draft, registry: Registry) -> list[Fault]:
+    """Every name that no op or provider answers to, and pins that contradict a setting, each where it was written. Of a
+    draft, as far as its values could be understood."""
+    every = _all(said, registry)
+    found = (Fault(None if where is None else where.origin, key, message) for where, key, message in every)
+    return list(capped(found, lambda count: Fault(None, None, f"and {count} more names that nobody answers to")))
 
-    values: dotted key -> value, as far as they could be understood. setting: the winning setting of a key, None when
-    there is none.
-    """
-    faults: list[Fault] = []
 
-    def fault(key: str, message: str) -> None:
-        found = setting(key)
-        faults.append(Fault(None if found is None else found.origin, key, message))
-
+def _all(said: Bag | Draft, registry: Registry) -> Iterator[tuple[Setting | None, str, str]]:
+    values = said.values()
     for op in registry.ops.values():
         known = registry.answering(op.name)
         for key in dict.fromkeys(key for keys in op.settings.values() for key in keys):
             value = values.get(key, AUTO)
             if isinstance(value, str) and value != AUTO and value not in known:
-                fault(key, unknown(f"{op.name} backend", value, known))
-    for slot, provider in _pairs(values.get(PIN, ())):
-        _pin(slot, provider, values, registry, lambda message: fault(PIN, message))
-    for told in clashes(_pairs(values.get(PIN, ())), values, registry):
-        fault(PIN, told)
+                yield said.setting(key), key, unknown(f"{op.name} backend", value, known)
+    for key, choices in registry.choices.items():
+        value = values.get(key)
+        if isinstance(value, str) and value != AUTO and value not in choices:
+            yield said.setting(key), key, unknown(key.rpartition(".")[2].replace("_", " "), value, choices)
+    pins = _pairs(values.get(PIN, ()))
+    who = said.entries(PIN) if pins else {}
+    for place, provider in pins:
+        told = _pin(place, provider, said, values, who, registry)
+        if told is not None:
+            yield who.get(place), PIN, told
+    for told in clashes(pins, values, registry):
+        yield said.setting(PIN), PIN, told
     for entry in values.get(PREFER, ()):
         if isinstance(entry, str):
             if entry not in registry.everyone():
-                fault(PREFER, unknown("provider", entry, registry.everyone()))
-        elif (why := wrong(entry[0], values, registry) or _stranger(entry[0], entry[1], registry)) is not None:
-            fault(PREFER, why)
+                yield said.setting(PREFER), PREFER, unknown("provider", entry, registry.everyone())
+        elif (why := _place(entry[0], values, registry) or _stranger(entry[0], entry[1], registry)) is not None:
+            yield said.setting(PREFER), PREFER, why
     places = values.get(REFERENCE_ONLY, False)
     for place in () if isinstance(places, bool) else places:
-        if (why := wrong(place, values, registry)) is not None:
-            fault(REFERENCE_ONLY, why)
-    return faults
+        if (why := _place(place, values, registry)) is not None:
+            yield said.setting(REFERENCE_ONLY), REFERENCE_ONLY, why
 
 
 def renamed(values: Mapping[str, Any], registry: Registry) -> dict[str, str]:
@@ -73,27 +86,53 @@ def old(values: Mapping[str, Any], registry: Registry) -> list[str]:
     return warnings
 
 
+def whole(op: Op, values: Mapping[str, Any]) -> bool:
+    """Whether one implementation must take everything of an op: two kernels chosen by the amount are not batch
+    invariant, whatever each is."""
+    asked = (values.get("exec.deterministic"), values.get("exec.determinism"))
+    return op.measure is not None and asked == (True, BATCH_INVARIANT)
+
+
 def _pairs(pins: Any) -> list[tuple[str, str]]:
     return [(str(slot), str(provider)) for slot, provider in (pins.items() if isinstance(pins, Mapping) else pins)]
 
 
-def _pin(slot: str, provider: str, values: Mapping[str, Any], registry: Registry, fault: Callable[[str], None]) -> None:
-    told = wrong(slot, values, registry) or _stranger(slot, provider, registry)
+def _place(text: str, values: Mapping[str, Any], registry: Registry) -> str | None:
+    """What to say of a place that is none, or of a range where one implementation must take all of them."""
+    told = wrong(text, values, registry)
     if told is not None:
-        fault(told)
-        return
-    place = Slot.parse(slot)
-    op, aliases = registry.ops[place.op], registry.aliases(place.op)
-    if place.layers is not None:  # it is there to say something else of some layers than the settings say of all
-        return
-    for one in op.phases if place.phase is None else (place.phase,):
-        key, named = next(
-            ((key, values.get(key, AUTO)) for key in op.settings.get(one, ()) if values.get(key, AUTO) != AUTO),
-            (None, None),
-        )
-        if isinstance(named, str) and aliases.get(named, named) != aliases.get(provider, provider):
-            fault(f"{slot} is pinned to {provider}, but {key} says {named}; write one of them")
-            return
+        return told
+    slot = Slot.parse(text)
+    if slot.regime is not None and whole(registry.ops[slot.op], values):
+        return f"{text} names one range, and batch-invariant runs need one implementation for all; write {slot.op!r}"
+    return None
+
+
+def _pin(
+    place: str,
+    provider: str,
+    said: Bag | Draft,
+    values: Mapping[str, Any],
+    who: Mapping[str, Setting],
+    registry: Registry,
+) -> str | None:
+    """What to say of a pin: its place or its provider is unknown, or a setting of the same layer says otherwise."""
+    told = _place(place, values, registry) or _stranger(place, provider, registry)
+    slot = Slot.parse(place)
+    # One that names sites is there to say something else of some than the settings say of all.
+    if told is not None or slot.site is not None:
+        return told
+    op, aliases = registry.ops[slot.op], registry.aliases(slot.op)
+    for regime in op.regime_names if slot.regime is None else (slot.regime,):
+        keys = (key for key in op.settings.get(regime, ()) if values.get(key, AUTO) not in (AUTO, None))
+        key = next(keys, None)
+        if key is None:
+            continue
+        named, setting, mine = values[key], said.setting(key), who.get(place)
+        same = setting is not None and mine is not None and setting.rank == mine.rank
+        if same and aliases.get(named, named) != aliases.get(provider, provider):
+            return f"{place} is pinned to {provider}, but {key} says {named}; write one of them"
+    return None
 
 
 def _stranger(slot: str, provider: str, registry: Registry) -> str | None:

@@ -1,4 +1,4 @@
-"""What is wrong with the places that settings name: ops, phases and layers that are not there, and pins that clash."""
+"""What is wrong with the places that settings name: ops, regimes and sites that are not there, and pins that clash."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from itertools import combinations
 from typing import Any
 
 from confbag.backends.declare.registry import Registry
-from confbag.backends.declare.slots import FORMS, Layers, Slot
+from confbag.backends.declare.slots import FORMS, Sites, Slot
 from confbag.backends.words.rejection import say
 from confbag.words.suggest import nearest
+from confbag.words.text import listed
 
 
 def wrong(text: str, values: Mapping[str, Any], registry: Registry) -> str | None:
@@ -21,39 +22,40 @@ def wrong(text: str, values: Mapping[str, Any], registry: Registry) -> str | Non
     op = registry.ops.get(slot.op)
     if op is None:
         return unknown("op", slot.op, registry.ops) if slot.op else f"{text!r} names no op; {FORMS}"
-    if slot.phase is not None and slot.phase not in op.phases:
-        if op.phases:
-            return unknown(f"phase of {op.name}", slot.phase, op.phases)
-        return f"{op.name} has no phases; write {op.name!r} without @{slot.phase}"
-    if slot.layers is None:
+    if slot.regime is not None and slot.regime not in op.regime_names:
+        known = [name for name in op.regime_names if name is not None]
+        if known:
+            return unknown(f"{op.kind_of_regime} of {op.name}", slot.regime, known)
+        return f"{op.name} has no {op.kind_of_regime}s; write {op.name!r} without @{slot.regime}"
+    if slot.site is None:
         return None
-    if op.layers is None:
-        return f"{op.name} declares no layers; write {text.partition('/')[0]!r} without /{slot.layers}"
-    layers = Layers.of(values.get(op.layers))
-    if layers is None:
-        held = say(values.get(op.layers))
-        return f"{op.layers} is {held}, so no layer of {op.name} can be named; set it to their number or their names"
-    missing = layers.missing(slot.layers)
-    return f"{text} names no layer by {' and '.join(missing)}; {op.name} has {layers}" if missing else None
+    if op.sites is None:
+        return f"{op.name} declares no sites; write {text.partition('/')[0]!r} without /{slot.site}"
+    sites = Sites.of(values.get(op.sites))
+    if sites is None:
+        held = say(values.get(op.sites))
+        return f"{op.sites} is {held}, so no site of {op.name} can be named; set it to their number or their names"
+    missing = sites.missing(slot.site)
+    return f"{text} names no site by {' and '.join(missing)}; {op.name} has {sites}" if missing else None
 
 
 def clashes(pins: Sequence[tuple[str, str]], values: Mapping[str, Any], registry: Registry) -> Iterator[str]:
-    """Two pins that name one layer and say as much of it as each other, to different providers."""
-    layered = [(text, Slot.parse(text), provider) for text, provider in pins if "/" in text]
-    for (one, mine, first), (other, theirs, second) in combinations(layered, 2):
+    """Two pins that name one site and say as much of it as each other, to different providers."""
+    sited = [(text, Slot.parse(text), provider) for text, provider in pins if "/" in text]
+    for (one, mine, first), (other, theirs, second) in combinations(sited, 2):
         op = registry.ops.get(mine.op)
-        if op is None or first == second or (mine.op, mine.phase) != (theirs.op, theirs.phase):
+        if op is None or first == second or (mine.op, mine.regime) != (theirs.op, theirs.regime):
             continue
-        layers = Layers.of(values.get(op.layers or ""))
-        if layers is not None:
-            theirs_too = layers.chosen(theirs.layers or "")
-            both = [name for name in layers.chosen(mine.layers or "") if name in theirs_too]
+        sites = Sites.of(values.get(op.sites or ""))
+        if sites is not None:
+            theirs_too = sites.chosen(theirs.site or "")
+            both = [name for name in sites.chosen(mine.site or "") if name in theirs_too]
             if both:
-                yield f"{one} and {other} both pin {layers.spell(both)}, to {first} and to {second}; pin a layer once"
+                yield f"{one} and {other} both pin {sites.spell(both)}, to {first} and to {second}; pin a site once"
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """`unknown WHAT 'name'; did you mean NEAREST?`, or the list where nothing is near."""
     ordered = sorted(known)
     hint = nearest(name, ordered)
-    return f"unknown {what} {name!r}; " + (f"did you mean {hint}?" if hint else f"write one of {', '.join(ordered)}")
+    return f"unknown {what} {name!r}; " + (f"did you mean {hint}?" if hint else f"write one of {listed(ordered)}")

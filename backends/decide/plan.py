@@ -9,13 +9,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from confbag.backends.declare.op import Implementation
+from confbag.backends.decide.deciders import Decider
+from confbag.backends.declare.implementation import Implementation
 from confbag.backends.declare.registry import Registry
+from confbag.backends.declare.slots import PHASES, Slot
 from confbag.backends.platforms.platform import Platform
 from confbag.backends.words.rejection import Rejection
 from confbag.bag.bag import Bag
 from confbag.errors import PlanError
+from confbag.words.provenance import Filled
 from confbag.words.suggest import nearest
+from confbag.words.text import listed
 
 if TYPE_CHECKING:
     from confbag.backends.bind.bound import Ops
@@ -30,35 +34,85 @@ NOT_COVERED = (
 
 
 @dataclass(frozen=True, eq=False)
-class Binding:
-    """What was decided for one op, for one phase of it, or for those of its layers that were decided alike.
+class Member:
+    """One implementation that a binding runs.
 
-    provider, variant, target, rule: None where the op is not used or nothing can run. rule: `setting`, `pin`, `prefer`,
-    `priority`, `fallback` or a rule's name. why: the end of a sentence for people. skipped_because: why the op is not
-    used. layers: the names of the layers, where the op declares them and they are known. part: how the slot spells
-    them; None where they are all of the op's.
+    most: so much of the op's measure at most; None is without bound.
+    decider, why: what decided, and the end of a sentence for people.
+    assumed: the facts that nobody measured and that the choice rests on.
+    """
+
+    implementation: Implementation
+    most: int | None
+    decider: Decider
+    why: str
+    assumed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """What was decided for one slot: an op, one regime of it, and those of its sites that were decided alike.
+
+    op, regime: which.
+    used: whether the plan needs it; skipped_because says why not.
+    members: what runs, a chain in the order of their bounds where the op has a measure, else one; none where the op is
+        not used or nothing can run.
+    decider, why: what decided where nothing can run.
+    sites: the names of the sites, where the op declares them and they are known.
+    site: how the slot spells them; None where they are all of the op's.
     """
 
     op: str
-    phase: str | None
+    regime: str | None
     used: bool
-    provider: str | None = None
-    variant: str | None = None
-    target: str | None = None
-    rule: str | None = None
+    members: tuple[Member, ...] = ()
+    decider: Decider | None = None
     why: str | None = None
-    layers: tuple[str, ...] | None = None
-    part: str | None = None
-    implementation: Implementation | None = None
-    assumed: tuple[str, ...] = ()
+    sites: tuple[str, ...] | None = None
+    site: str | None = None
     skipped_because: str | None = None
     _explain: Callable[[], tuple[Rejection, ...]] = field(default=tuple, repr=False)
 
     @property
     def slot(self) -> str:
-        """`op`, or `op@phase`; with `/layers` where other layers were decided otherwise. A pin may be written so."""
-        place = self.op if self.phase is None else f"{self.op}@{self.phase}"
-        return place if self.part is None else f"{place}/{self.part}"
+        """`op`, or `op@regime`; with `/sites` where other sites were decided otherwise. A pin may be written so."""
+        return str(Slot(self.op, self.regime, self.site))
+
+    @property
+    def phase(self) -> str | None:
+        """The regime, where it is a phase."""
+        return self.regime if self.regime in PHASES else None
+
+    @property
+    def implementation(self) -> Implementation | None:
+        """What runs; of a chain its first member. None where nothing does."""
+        return self.members[0].implementation if self.members else None
+
+    @property
+    def provider(self) -> str | None:
+        """Whose it is; of a chain its first member's."""
+        return None if self.implementation is None else self.implementation.provider
+
+    @property
+    def variant(self) -> str | None:
+        """The variant of what runs; of a chain its first member's."""
+        return None if self.implementation is None else self.implementation.variant
+
+    @property
+    def target(self) -> str | None:
+        """`module:callable` of what runs; None for a provider that is declared only."""
+        return None if self.implementation is None else self.implementation.target_name
+
+    @property
+    def rule(self) -> str | None:
+        """What decided: `setting`, `pin`, `prefer`, `priority`, `fallback` or a rule's name."""
+        decider = self.members[0].decider if self.members else self.decider
+        return None if decider is None else decider.name
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """The facts that nobody measured and that what runs rests on."""
+        return tuple(dict.fromkeys(fact for member in self.members for fact in member.assumed))
 
     @cached_property
     def rejected(self) -> tuple[Rejection, ...]:
@@ -77,8 +131,15 @@ class Binding:
 class Plan:
     """Immutable. `faults` says what keeps it from being satisfied; with faults it has no resolved bag and is not bound.
 
-    asked: the bag that was planned for. environment: variables that bind sets. warnings: sentences, none of which stops
-    anything. not_covered: what a plan says nothing about.
+    asked: the bag that was planned for.
+    environment: variables that bind sets.
+    warnings: sentences, none of which stops anything.
+    notes: what to know: what a lower layer asked for and gave way, graph levels that a capture makes do with.
+    filled: what rules made of settings.
+    not_arranged: what a deterministic plan needs of operations that no op covers, each with its reason.
+    not_covered: what a plan says nothing about.
+
+    `print(plan)` is its table.
     """
 
     asked: Bag
@@ -89,7 +150,9 @@ class Plan:
     environment: Mapping[str, str]
     warnings: tuple[str, ...]
     resolved: Bag | None
-    filled: Mapping[str, tuple[Any, str, str]]
+    filled: Mapping[str, Filled]
+    notes: tuple[str, ...] = ()
+    not_arranged: tuple[tuple[str, str], ...] = ()
     not_covered: tuple[str, ...] = NOT_COVERED
 
     @property
@@ -106,29 +169,22 @@ class Plan:
             raise PlanError("nothing satisfies this plan:\n" + "\n".join(lines), self.faults)
 
     def __getitem__(self, slot: str) -> Binding:
-        """The binding of `op` or `op@phase`, and of a layer of it after a slash. KeyError names the nearest; an op with
-        phases needs its phase, and one whose layers differ a layer."""
-        place, _, layer = slot.partition("/")
+        """The binding of `op` or `op@regime`, and of a site of it after a slash. KeyError names the nearest; an op with
+        regimes needs its regime, and one whose sites differ a site."""
+        place, _, site = slot.partition("/")
         for binding in self.bindings:
-            held = layer and binding.layers is not None and layer in binding.layers
+            held = site and binding.sites is not None and site in binding.sites
             if binding.slot == slot or (held and binding.slot.partition("/")[0] == place):
                 return binding
         slots = [binding.slot for binding in self.bindings]
-        phases = [
-            candidate for candidate in slots if slot in (candidate.partition("@")[0], candidate.partition("/")[0])
-        ]
-        hint = f"write {' or '.join(phases)}" if phases else f"did you mean {nearest(slot, slots) or ', '.join(slots)}?"
+        alike = [one for one in slots if slot in (one.partition("@")[0], one.partition("/")[0])]
+        hint = f"write {' or '.join(alike)}" if alike else f"did you mean {nearest(slot, slots) or listed(slots)}?"
         raise KeyError(f"the plan has no {slot!r}; {hint}")
 
-    @cached_property
-    def libraries(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The native libraries that bind loads: `(name, native ops needed of it)`."""
-        needed: dict[str, list[str]] = {}
-        for binding in self.bindings:
-            row = binding.implementation
-            if row is not None and row.requires.library is not None:
-                needed.setdefault(row.requires.library, []).extend(native.name for native in row.requires.native_ops)
-        return tuple((name, tuple(dict.fromkeys(ops))) for name, ops in sorted(needed.items()))
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Every implementation that runs, in the plan's order."""
+        return tuple(member for binding in self.bindings for member in binding.members)
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -146,21 +202,16 @@ class Plan:
         decided = {
             "bag": self.resolved.fingerprint(),
             "bindings": [
-                [
-                    b.op,
-                    b.phase,
-                    b.provider,
-                    b.variant,
-                    b.target,
-                    [n.schema for n in b.implementation.requires.native_ops],
-                    *([] if b.part is None else [list(b.layers or ())]),
-                ]
-                for b in sorted(self.bindings, key=lambda binding: binding.slot)
-                if b.implementation is not None
+                [binding.op, binding.regime, [_decided(member) for member in binding.members]]
+                + ([] if binding.site is None else [list(binding.sites or ())])
+                for binding in sorted(self.bindings, key=lambda binding: binding.slot)
+                if binding.members
             ],
             "environment": dict(self.environment),
         }
         return hashlib.sha256(json.dumps(decided, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    # What a user calls on a plan: each is one line, and the function behind it stands in its own room.
 
     def to_dict(self, all: bool = False) -> dict[str, Any]:
         """The plan as plan.schema.json says; all: every reason against a provider instead of the first."""
@@ -177,7 +228,7 @@ class Plan:
     def bind(self, ops: Sequence[str] | None = None, set_environment: bool = True) -> Ops:
         """Load libraries, verify schemas and signatures, and return an object whose attributes are the implementations.
 
-        ops: only these (`op` or `op@phase`). set_environment: put `environment` into os.environ. Raises PlanError when
+        ops: only these (`op` or `op@regime`). set_environment: put `environment` into os.environ. Raises PlanError when
         the plan has faults, BindError with every fault of this machine at once, DeclaredOnlyError for a provider that
         its engine constructs.
         """
@@ -185,6 +236,22 @@ class Plan:
 
         return bind(self, ops=ops, set_environment=set_environment)
 
+    def __str__(self) -> str:
+        from confbag.backends.render.table import render
+
+        return render(self).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        from confbag.backends.render.html import fragment
+
+        return fragment(self)
+
     def __repr__(self) -> str:
         state = f"{len(self.faults)} faults" if self.faults else (self.fingerprint() or "")[:12]
         return f"<Plan {self.platform.name}: {len(self.bindings)} bindings, {state}>"
+
+
+def _decided(member: Member) -> list[Any]:
+    row = member.implementation
+    schemas = [native.schema for native in row.requires.native_ops]
+    return [row.provider, row.variant, row.target_name, schemas, *([] if member.most is None else [member.most])]

@@ -2,44 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from confbag.backends.decide import fill, names
-from confbag.backends.decide.check import Situation, assumed, best_reasons
+from confbag.backends.decide import fill, judge, names
+from confbag.backends.decide.check import assumed, best_reasons
 from confbag.backends.decide.choose import Decision, proposal
 from confbag.backends.decide.facts import gather
-from confbag.backends.decide.plan import Binding, Plan
-from confbag.backends.decide.sites import Part, common, decide, shared
+from confbag.backends.decide.plan import Binding, Member, Plan
+from confbag.backends.decide.question import Question, Situation
+from confbag.backends.decide.slots import Part, common, decide, shared
+from confbag.backends.declare.implementation import Implementation
 from confbag.backends.declare.op import Op
-from confbag.backends.declare.plugins import installed
 from confbag.backends.declare.registry import Registry
-from confbag.backends.platforms.arch import normalise
+from confbag.backends.declare.slots import Regime
 from confbag.backends.platforms.platform import Platform
 from confbag.backends.words.rejection import Rejection
 from confbag.bag.bag import Bag
 from confbag.errors import ConfigError
-from confbag.words.provenance import AUTO
+from confbag.schema.identity import name_of
 
 
-def make_plan(bag: Bag, platform: Platform | None = None, *, registry: Registry | None = None) -> Plan:
-    """Plan a bag for a platform (None: this machine, or its CPU where device.kind says cpu) with a registry (None: what
-    is installed).
+def make_plan(bag: Bag, platform: Platform | str | None = None, *, registry: Registry | None = None) -> Plan:
+    """Plan a bag for a platform with a registry.
+
+    bag: what `load` made.
+    platform: one, or what --platform takes (a known name such as cuda:sm90, a file, `this`); None is this machine, or
+        its CPU where device.kind says cpu.
+    registry: None is `Registry.installed(bag.schema)`.
 
     Pure but for the probe and the scan of entry points behind the two defaults. What cannot be satisfied is in
     `plan.faults`. Raises ConfigError for names that no op or provider answers to, RegistrationError for a registry that
-    contradicts itself.
+    contradicts itself, PlatformError for a platform that is unknown, TypeError for anything else that is not these.
     """
-    registry = installed() if registry is None else registry
+    if not isinstance(bag, Bag):
+        raise TypeError(f"make_plan takes a Bag, not a {type(bag).__name__}; write make_plan(load(...))")
+    registry = Registry.installed(bag.schema) if registry is None else registry
+    if not issubclass(bag.schema, registry.schema):
+        ours, theirs = name_of(bag.schema), name_of(registry.schema)
+        raise TypeError(
+            f"the bag is one of {ours} and the registry is for {theirs}, whose keys it lacks; "
+            f"write load(..., schema={registry.schema.__name__}) or Registry({bag.schema.__name__})"
+        )
     registry.check()
-    wrong = names.check(bag.values(), bag.setting, registry)
+    wrong = names.check(bag, registry)
     if wrong:
         raise ConfigError(wrong)
-    if platform is None:
-        # An accelerator in the machine is no reason against a bag that asks for its CPU.
-        platform = Platform.cpu() if bag["device.kind"] == "cpu" else Platform.this(registry.probes)
-    return _Run(bag, platform, registry).plan()
+    return _Run(bag, _platform(platform, bag, registry), registry).plan()
+
+
+def _platform(given: Platform | str | None, bag: Bag, registry: Registry) -> Platform:
+    """The platform that was given, in whatever form."""
+    if isinstance(given, Platform):
+        return given
+    if isinstance(given, str):
+        return registry.find_platform(given)
+    if given is not None:
+        raise TypeError(
+            f"make_plan takes a Platform or its name, not a {type(given).__name__}; write make_plan(bag, 'cuda:sm90')"
+        )
+    # An accelerator in the machine is no reason against a bag that asks for its CPU.
+    return Platform.cpu() if bag["device.kind"] == "cpu" else Platform.this(registry.probes)
 
 
 @dataclass
@@ -57,18 +82,19 @@ class _Run:
         self.ledger = fill.Ledger(self.bag, facts)
 
     def plan(self) -> Plan:
-        ledger, registry = self.ledger, self.registry
+        ledger, registry, device = self.ledger, self.registry, self.platform.device
         ledger.warnings += self.platform.notes
         ledger.warnings += map(str, registry.failures)
         ledger.warnings += names.old(self.bag.values(), registry)
-        renamed = names.renamed(self.bag.values(), registry)
-        for key, new in renamed.items():
+        for key, new in names.renamed(self.bag.values(), registry).items():
             ledger.fill(key, new, names.RENAMED, f"{self.bag[key]} is an old name of it")
-        ledger.faults += _wrong_device(self.bag, self.platform)
-        fill.by_rules(ledger, registry.fills_after(None, self.platform.device), None)
+            ledger.over.add(key)
+        ledger.faults += judge.machine(self.situation())
+        fill.by_rules(ledger, registry.fills_after(None, device), None)
         for op in registry.ops.values():
             self._decide(op)
-            fill.by_rules(ledger, registry.fills_after(op.name, self.platform.device), op.name)
+            fill.by_rules(ledger, registry.fills_after(op.name, device), op.name)
+        ledger.faults += judge.choices(self.situation())
         ledger.warnings += self._untraced()
         return Plan(
             asked=self.bag,
@@ -77,40 +103,64 @@ class _Run:
             bindings=tuple(self.bindings),
             faults=tuple(ledger.faults),
             environment=dict(sorted(ledger.environment.items())),
-            warnings=tuple(dict.fromkeys(ledger.warnings)),
-            resolved=None if ledger.faults else self.bag.resolve(ledger.filled, renamed),
+            warnings=tuple(dict.fromkeys((*ledger.warnings, *self._arranged_otherwise()))),
+            resolved=None if ledger.faults else self.bag.resolve(ledger.filled, ledger.over),
             filled=dict(ledger.filled),
+            notes=tuple(dict.fromkeys(ledger.notes)),
+            not_arranged=tuple(self._not_arranged()),
         )
 
+    def situation(self, **facts: Any) -> Situation:
+        """What is known now, with a slot's own facts beside it."""
+        known = {**self.ledger.facts, **facts}
+        return Situation(self.bag, self.platform, self.registry, known, dict(self.ledger.filled))
+
     def _decide(self, op: Op) -> None:
-        """Choose for every used phase of one op, and write down what follows from it."""
+        """Choose for every used regime of one op, and write down what follows from it."""
         ledger = self.ledger
         decided: dict[str | None, list[Part]] = {}
         followed: dict[str | None, str | None] = {}
-        for phase in op.slots:
-            reason = _unused(op, phase, ledger.facts)
+        for question in self._questions(op):
+            regime = question.regime_name
+            reason = _unused(op, regime, ledger.facts)
             if reason is not None:
-                self.bindings.append(Binding(op.name, phase, used=False, skipped_because=reason))
+                self.bindings.append(Binding(op.name, regime, used=False, skipped_because=reason))
                 if not op.applies or op.applies.holds(ledger.facts):
-                    followed[phase] = self._followed(op, phase)
+                    followed[regime] = self._followed(question)
                 continue
-            facts = {**ledger.facts, "phase": phase}
-            situation = Situation(self.bag, self.platform, facts, dict(ledger.filled))
-            decided[phase] = decide(op, phase, situation, self.registry, decided)
-            for part in decided[phase]:
-                ledger.faults += [fault for fault in part.decision.faults if not self._said(fault, op)]
-                ledger.warnings += part.decision.warnings
-                self.bindings.append(self._binding(op, phase, part))
-            provider = shared(decided[phase])
-            if provider is not None:
-                ledger.facts[op.name if phase is None else f"{op.name}@{phase}"] = provider
+            decided[regime] = decide(question, decided)
+            for part in decided[regime]:
+                self._write_down(part)
+            provider = shared(decided[regime])
+            fact = self.registry.decided(op, regime)
+            if provider is not None and fact not in self.registry.keys:
+                ledger.facts[fact] = provider
         if decided:
-            rows = [part.decision.row for parts in decided.values() for part in parts if part.decision.row is not None]
-            fill.by_decisions(ledger, op, {phase: common(parts) for phase, parts in decided.items()}, followed, rows)
+            parts = [part for parts in decided.values() for part in parts]
+            rows = [one.row for part in parts for one in part.chain if one.row is not None]
+            fill.by_decisions(ledger, op, {regime: common(found) for regime, found in decided.items()}, followed, rows)
             fill.page_size(ledger, op, rows)
 
+    def _questions(self, op: Op) -> Iterator[Question]:
+        """One for each regime; one alone for all ranges where one implementation must take everything."""
+        whole = names.whole(op, self.ledger.facts)
+        regimes: tuple[Regime | None, ...] = () if whole else op.regimes
+        below = 0
+        for regime in regimes or (None,):
+            name = None if regime is None else regime.name
+            yield Question(op, regime, self.situation(**{op.kind_of_regime: name}), beyond=below, whole=whole)
+            below = 0 if regime is None or regime.most is None else regime.most
+
+    def _write_down(self, part: Part) -> None:
+        op = part.question.op
+        for decision in part.chain:
+            self.ledger.faults += [fault for fault in decision.faults if not self._said(fault, op)]
+            self.ledger.warnings += decision.warnings
+            self.ledger.notes += decision.notes
+        self.bindings.append(_binding(part))
+
     def _said(self, fault: Rejection, op: Op) -> bool:
-        """Whether an earlier phase has this fault: the same reason, or any against a provider named once for all."""
+        """Whether an earlier regime has this fault: the same reason, or any against a provider named once for all."""
         for other in self.ledger.faults:
             if other.op == op.name and other.provider == fault.provider is not None:
                 same = (other.code, other.field) == (fault.code, fault.field)
@@ -121,92 +171,80 @@ class _Run:
                     return True
         return False
 
-    def _followed(self, op: Op, phase: str | None) -> str | None:
-        """The provider that an unused phase would take after another, so that no setting stays auto."""
-        for rule in self.registry.rules_for(op.name, self.platform.device):
-            if rule.same_as is not None and phase in rule.phases and rule.when.holds(self.ledger.facts):
-                return proposal(rule, op, Situation(self.bag, self.platform, self.ledger.facts, self.ledger.filled))
+    def _followed(self, question: Question) -> str | None:
+        """The provider that an unused regime would take after another, so that no setting stays auto."""
+        for rule in self.registry.rules_for(question.op.name, self.platform.device):
+            speaks = rule.same_as is not None and question.regime_name in rule.regimes
+            if speaks and rule.when.holds(self.ledger.facts):
+                return proposal(rule, question)
         return None
 
-    def _binding(self, op: Op, phase: str | None, part: Part) -> Binding:
-        decision, situation = part.decision, part.situation
-        row = decision.row
-        return Binding(
-            op=op.name,
-            phase=phase,
-            layers=part.layers,
-            part=part.part,
-            used=True,
-            provider=None if row is None else row.provider,
-            variant=None if row is None else row.variant,
-            target=None if row is None else row.target_name,
-            rule=decision.rule,
-            why=decision.why,
-            implementation=row,
-            assumed=() if row is None else tuple(assumed(row, phase, situation)),
-            _explain=partial(_explain, op, phase, decision, situation, self.registry),
-        )
-
-    def _untraced(self) -> list[str]:
+    def _untraced(self) -> Iterator[str]:
         if not self.ledger.facts["exec.compile"]:
-            return []
-        rows = [
-            (b.slot, b.implementation)
-            for b in self.bindings
-            if b.implementation is not None and not b.implementation.declared_only
-        ]
-        return [
-            f"{slot}: torch.compile does not trace {row.name}; it breaks the graph"
-            for slot, row in rows
-            if not row.compile
-        ]
+            return
+        for binding in self.bindings:
+            for row in dict.fromkeys(member.implementation for member in binding.members):
+                if not row.declared_only and not row.compile:
+                    yield f"{binding.slot}: torch.compile does not trace {row.name}; it breaks the graph"
+
+    def _not_arranged(self) -> Iterator[tuple[str, str]]:
+        for missing in self.registry.not_arranged:
+            if self.ledger.facts["exec.deterministic"] and missing.when.holds(self.ledger.facts):
+                yield missing.name, missing.why
+
+    def _arranged_otherwise(self) -> Iterator[str]:
+        """What a setting would have arranged, and says otherwise."""
+        for missing in self.registry.not_arranged:
+            could = missing.could is not None and missing.could.holds(self.ledger.facts)
+            if could and self.ledger.facts["exec.deterministic"] and missing.when.holds(self.ledger.facts):
+                yield f"exec.deterministic: {missing.name} are not arranged: {missing.why}"
 
 
-def _unused(op: Op, phase: str | None, facts: dict[str, Any]) -> str | None:
-    """Why an op or a phase of it is not used; None when it is."""
+def _unused(op: Op, regime: str | None, facts: dict[str, Any]) -> str | None:
+    """Why an op or a regime of it is not used; None when it is."""
     if not op.applies.holds(facts):
         return op.applies.failing(facts)
-    if phase == "draft" and not facts["spec.active"]:
+    if regime == "draft" and op.measure is None and not facts["spec.active"]:
         return "no speculation: spec.algorithm is none"
     return None
 
 
-def _explain(
-    op: Op, phase: str | None, decision: Decision, situation: Situation, registry: Registry
-) -> tuple[Rejection, ...]:
+def _binding(part: Part) -> Binding:
+    question, first = part.question, part.chain[0]
+    return Binding(
+        op=question.op.name,
+        regime=question.regime_name,
+        used=True,
+        members=tuple(_members(part)),
+        decider=first.decider,
+        why=first.why,
+        sites=part.sites,
+        site=part.site,
+        _explain=partial(_explain, part),
+    )
+
+
+def _members(part: Part) -> Iterator[Member]:
+    for decision in part.chain:
+        if decision.row is not None and decision.decider is not None:
+            facts = tuple(assumed(decision.row, part.question))
+            yield Member(decision.row, decision.most, decision.decider, decision.why, facts)
+
+
+def _explain(part: Part) -> tuple[Rejection, ...]:
     """Every reason against every provider that was not chosen; one that could have run says what decided instead."""
     found: list[Rejection] = []
-    chosen = None if decision.row is None else decision.row.provider
-    for provider, rows in registry.providers(op.name).items():
-        if provider == chosen:
+    chosen: list[Implementation] = [decision.row for decision in part.chain if decision.row is not None]
+    first: Decision = part.chain[0]
+    for provider, rows in part.question.providers.items():
+        if any(row.provider == provider for row in chosen):
             continue
-        against = best_reasons(op, rows, phase, situation)
-        if not against and chosen is not None:
-            code = "pinned-away" if decision.exclusive else "lower-priority"
-            against = [Rejection(provider, code, "choice", f"{decision.rule}: {chosen}", "could run")]
+        against = best_reasons(rows, part.question)
+        name = None if first.decider is None else first.decider.name
+        if not against and chosen:
+            code = "pinned-away" if first.exclusive else "lower-priority"
+            against = [Rejection(provider, code, "choice", f"{name}: {chosen[0].provider}", "could run")]
         elif not against:
-            against = [Rejection(provider, "pinned-away", "choice", decision.rule, "could run")]
+            against = [Rejection(provider, "pinned-away", "choice", name, "could run")]
         found += against
     return tuple(found)
-
-
-def _wrong_device(bag: Bag, platform: Platform) -> list[Rejection]:
-    """What was said of the device and is not the platform's."""
-    found: list[Rejection] = []
-    values = bag.values()
-
-    def fault(code: str, key: str, required: Any) -> None:
-        hint = f"leave {key} out, or plan for another --platform"
-        found.append(Rejection(None, code, key, required, values[key], bag.origin(key), hint, None, None))
-
-    if values["device.kind"] not in (AUTO, platform.device):
-        fault("device", "device.kind", platform.device)
-    elif values["device.arch"] != AUTO and normalise(str(values["device.arch"])) != platform.arch:
-        fault("arch", "device.arch", platform.arch)
-    if (
-        platform.count is not None
-        and values["device.index"] != AUTO
-        and values["device.index"] >= max(platform.count, 1)
-    ):
-        fault("device", "device.index", f"below {max(platform.count, 1)}, the number of devices")
-    return found

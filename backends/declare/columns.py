@@ -1,189 +1,246 @@
-"""The catalogue as it is printed: every column of every implementation of an op, and the rules that may speak of it."""
+"""The columns of the catalogue's rows: what each may hold, what it makes of a row, and what it reads back of one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confbag.backends.declare.op import Implementation
-from confbag.backends.declare.registry import Registry
+from confbag.backends.declare.choices import needs as _needs
+from confbag.backends.declare.implementation import Implementation
 from confbag.backends.declare.requires import Need
-from confbag.backends.declare.rules import Fill, Rule
-from confbag.backends.words.conditions import Condition
-from confbag.backends.words.levels import NEVER
+from confbag.backends.words.levels import ALWAYS, BATCH_INVARIANT, GRAPH, NEVER, NONE
+from confbag.backends.words.shapes import (
+    FLAG,
+    LIST,
+    NAMED,
+    SIZES,
+    SOME,
+    TEXT,
+    TEXT_TO_TEXT,
+    WHOLE,
+    WORDS,
+    Shape,
+    is_whole,
+    shaped,
+    texts,
+)
 
+Row = Mapping[str, Any]
 ANY = "any"
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What of the catalogue is asked for; empty: everything."""
-
-    devices: Sequence[str] = ()
-    kinds: Sequence[str] = ()
-    phases: Sequence[str] = ()
-    providers: Sequence[str] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.devices or self.kinds or self.phases or self.providers)
+def _words(value: Any) -> str:
+    return ", ".join(map(str, texts(value))) if value not in (None, "") else ""
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One row.
+class Column:
+    """One column.
 
-    kinds, kv: empty where nothing is said. topk: the most draft branches, `any`, or None without speculation.
-    topk_pages: the page sizes at which more branches are taken. paged_topk: more branches are taken over pages above 1
-    that somebody asked for. branching_pages: the page sizes with more than one branch. deterministic: phase (`` for an
-    op without phases) -> level. needs: its other requirements, each a sentence. unconfirmed: the columns to mark.
+    field, requires: the field of `Op.implement`, or of Requires, that it fills; parse makes the field's value of the
+        column's. needs: requirements on facts that it makes of the whole row.
+    read: its value of an implementation, as plain data; without one, what its field holds. show: that in words.
     """
 
-    provider: str
-    variant: str | None
-    old_names: tuple[str, ...]
-    kinds: tuple[str, ...]
-    device: tuple[str, ...]
-    arch: tuple[str, ...]
-    device_features: tuple[str, ...]
-    components: tuple[str, ...]
-    toolkit: tuple[str, ...]
-    phases: tuple[str, ...]
-    companions: Mapping[str, str]
-    pages: tuple[int, ...]
-    any_page: bool
-    emulated_pages: bool
-    branching_pages: tuple[int, ...]
-    kv: tuple[str, ...]
-    topk: int | str | None
-    topk_pages: tuple[int, ...]
-    paged_topk: bool
-    features: tuple[str, ...]
-    deterministic: Mapping[str, str]
-    graph: str
-    needs: tuple[str, ...]
-    engine: str | None
-    target: str | None
-    slow: str | None
-    unconfirmed: tuple[str, ...]
+    name: str
+    shape: Shape
+    field: str | None = None
+    requires: str | None = None
+    parse: Callable[[Any], Any] = lambda value: value
+    needs: Callable[[Row], Iterable[Need]] | None = None
+    read: Callable[[Implementation], Any] | None = None
+    show: Callable[[Any], str] = _words
 
-    @property
-    def name(self) -> str:
-        """`provider`, or `provider (variant)`."""
-        return f"{self.provider} ({self.variant})" if self.variant else self.provider
+    def of(self, row: Implementation) -> Any:
+        """Its value of an implementation."""
+        if self.read is not None:
+            return self.read(row)
+        return getattr(row.requires, self.requires) if self.requires else getattr(row, self.field or self.name)
 
 
-def entries(registry: Registry, op: str, wanted: Wanted) -> list[Entry]:
-    """The rows of an op that are asked for, in the order of the catalogue."""
-    return [entry(row) for row in registry.rows(op) if _shown(row, registry.aliases(op), wanted)]
+def _positive(value: Any) -> bool:
+    return is_whole(value) and bool(value > 0)
 
 
-def rules(registry: Registry, op: str, wanted: Wanted) -> list[Rule]:
-    """The rules of an op that can speak of what is asked for, in order."""
-    aliases = registry.aliases(op)
-    providers = {aliases.get(name, name) for name in wanted.providers}
-    return [
-        rule
-        for rule in registry.rules
-        if rule.op == op
-        and _can_hold(rule.when, wanted)
-        and (not wanted.phases or not rule.phases or bool(set(rule.phases) & set(wanted.phases)))
-        and (not providers or rule.propose is None or rule.propose in providers)
-    ]
+_PAGES = {"sizes": SIZES, "any": FLAG, "emulated": FLAG}
+_TOPK = Shape("none, any or a positive whole number", lambda value: value in ("none", ANY) or _positive(value))
+_LEVEL = Shape(f"true, false or one of {', '.join(GRAPH)}", lambda value: isinstance(value, bool) or value in GRAPH)
 
 
-def fills(registry: Registry, op: str, wanted: Wanted) -> list[Fill]:
-    """The rules that fill settings before an op or after it, where what is asked for can be, in order."""
-    return [fill for fill in registry.fills if fill.after in (None, op) and _can_hold(fill.when, wanted)]
+def _shown_pages(pages: Mapping[str, Any]) -> str:
+    """The sizes, the default first."""
+    sizes = ", ".join(map(str, pages["sizes"]))
+    if pages["emulated"]:
+        return f"emulated ({sizes})"
+    return f"any ({sizes})" if pages["any"] else sizes
 
 
-def entry(row: Implementation) -> Entry:
-    """One implementation by columns."""
-    requires = row.requires
-    kinds = kv = ()
-    topk: int | str | None = ANY
-    topk_pages: tuple[int, ...] = ()
-    paged_topk = True
-    others = []
-    for need in requires.needs:
-        if need.fact == "model.kind" and not need.when and not isinstance(need.test, Mapping):
-            kinds = _many(need.test)
-        elif need.fact == "memory.kv_cache" and not need.when and not isinstance(need.test, Mapping):
-            kv = tuple(dtype for dtype in _many(need.test) if dtype != "model")
-        elif need.fact == "spec.active" and need.test is False and not need.when:
-            topk = None
-        elif need.fact == "spec.branches" and isinstance(need.test, Mapping) and "max" in need.test:
-            if "model.kind" in need.when.data:
-                paged_topk = False
-            else:
-                topk = need.test["max"]
-                topk_pages = requires.branching_page_sizes or () if need.when else ()
-        else:
-            others.append(_sentence(need))
-    return Entry(
-        provider=row.provider,
-        variant=row.variant,
-        old_names=row.aliases,
-        kinds=kinds,
-        device=requires.device,
-        arch=requires.arch,
-        device_features=requires.device_features,
-        components=requires.components,
-        toolkit=requires.toolkit,
-        phases=row.phases,
-        companions=dict(row.companions),
-        pages=requires.page_sizes or (),
-        any_page=requires.any_page,
-        emulated_pages=row.emulated_pages,
-        branching_pages=() if topk_pages else requires.branching_page_sizes or (),
-        kv=kv,
-        topk=topk,
-        topk_pages=topk_pages,
-        paged_topk=paged_topk and topk == ANY,
-        features=requires.features,
-        deterministic={phase or "": level for phase, level in row.determinism.items() if level != "none"},
-        graph=row.graph,
-        needs=tuple(others),
-        engine=row.engine if row.declared_only else None,
-        target=row.target_name,
-        slow=row.slow,
-        unconfirmed=row.unconfirmed,
+def _shown_cache(dtypes: Sequence[str]) -> str:
+    """The dtypes beside the model's own, both of fp8 as `fp8`."""
+    both = {"fp8_e4m3", "fp8_e5m2"} <= set(dtypes)
+    words = ["fp8"] if both else []
+    return ", ".join(words + [dtype for dtype in dtypes if not (both and dtype.startswith("fp8_"))])
+
+
+def _shown_levels(levels: Mapping[str, str]) -> str:
+    """The phases in which it is batch invariant."""
+    return ", ".join(phase for phase, level in levels.items() if level == BATCH_INVARIANT)
+
+
+def _kind_needs(row: Row) -> Iterable[Need]:
+    if "kind" in row:
+        yield Need("model.kind", list(texts(row["kind"])), "feature")
+
+
+def _kinds(row: Implementation) -> tuple[str, ...]:
+    return _plainly(row, "model.kind")
+
+
+def _cache_needs(row: Row) -> Iterable[Need]:
+    if "kind" in row:
+        yield Need("memory.kv_cache", ["model", *texts(row.get("kv", ()))], "dtype")
+
+
+def _cache(row: Implementation) -> tuple[str, ...]:
+    return tuple(dtype for dtype in _plainly(row, "memory.kv_cache") if dtype != "model")
+
+
+def _branch_needs(row: Row) -> Iterable[Need]:
+    """Speculation: none at all, a bound on draft branches, and branches over pages that somebody asked for."""
+    topk = row.get("topk", ANY)
+    if topk == "none":
+        hint = "it takes no speculation; leave spec.algorithm out or name another backend"
+        yield Need("spec.active", False, "feature", hint=hint)
+    elif topk != ANY:
+        when: dict[str, Any] | None = {"memory.paged_asked": True} if row.get("topk_pages") else None
+        hint = f"it takes {topk} draft branch; set spec.topk to {topk}"
+        yield Need("spec.branches", {"max": topk}, "feature", when=when, hint=hint)
+    elif "mha" in texts(row.get("kind", ())) and not row.get("paged_topk", False):
+        hint = "over pages above 1 it takes one draft branch; set spec.topk or memory.page_size to 1"
+        when = {"memory.paged_asked": True, "model.kind": "mha"}
+        yield Need("spec.branches", {"max": 1}, "feature", when=when, hint=hint)
+
+
+def _branch_bound(row: Implementation) -> Need | None:
+    """The need that bounds draft branches whatever is asked of pages, or where some are."""
+    found = (need for need in row.requires.needs if need.fact == "spec.branches" and isinstance(need.test, Mapping))
+    return next((need for need in found if "model.kind" not in need.when.data), None)
+
+
+def _topk(row: Implementation) -> int | str:
+    if any(need.fact == "spec.active" and need.test is False and not need.when for need in row.requires.needs):
+        return NONE
+    bound = _branch_bound(row)
+    most: int | str = ANY if bound is None else bound.test["max"]
+    return most
+
+
+def _topk_pages(row: Implementation) -> tuple[int, ...]:
+    bound = _branch_bound(row)
+    return row.requires.branching_page_sizes or () if bound is not None and bound.when else ()
+
+
+def _paged_topk(row: Implementation) -> bool:
+    bounded = any("model.kind" in need.when.data for need in row.requires.needs if need.fact == "spec.branches")
+    return _topk(row) == ANY and not bounded
+
+
+def _branching_pages(row: Implementation) -> tuple[int, ...]:
+    return () if _topk_pages(row) else row.requires.branching_page_sizes or ()
+
+
+def _other_needs(row: Implementation) -> tuple[str, ...]:
+    """Its requirements beyond those that a column says, each a sentence."""
+    shown = ("model.kind", "memory.kv_cache", "spec.active", "spec.branches")
+    return tuple(
+        f"{need.condition}" + (f" where {need.when}" if need.when else "")
+        for need in row.requires.needs
+        if need.fact not in shown or (need.fact in shown[:2] and (bool(need.when) or isinstance(need.test, Mapping)))
     )
 
 
-def captured(entry: Entry) -> bool:
-    """Whether a graph can hold it at all."""
-    return entry.graph != NEVER
+def _plainly(row: Implementation, fact: str) -> tuple[Any, ...]:
+    """The values that a row needs of a fact whatever else holds."""
+    found = (n for n in row.requires.needs if n.fact == fact and not n.when and not isinstance(n.test, Mapping))
+    return next((texts(need.test) for need in found), ())
 
 
-def _sentence(need: Need) -> str:
-    return f"{need.condition}" + (f" where {need.when}" if need.when else "")
+def _levels(row: Implementation) -> dict[str, str]:
+    return {regime or "": level for regime, level in row.determinism.items() if level != NONE}
 
 
-def _many(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+def _pages(row: Implementation) -> dict[str, Any]:
+    return {
+        "sizes": list(row.requires.page_sizes or ()),
+        "any": row.requires.any_page,
+        "emulated": row.emulated_pages,
+    }
 
 
-def _shown(row: Implementation, aliases: Mapping[str, str], wanted: Wanted) -> bool:
-    names = {aliases.get(name, name) for name in wanted.providers}
-    return (
-        (not names or row.provider in names)
-        and (not wanted.phases or bool(set(row.phases) & set(wanted.phases)))
-        and (not wanted.devices or any(_fits(row, "platform.device", device) for device in wanted.devices))
-        and (not wanted.kinds or any(_fits(row, "model.kind", kind) for kind in wanted.kinds))
-    )
+COLUMNS = (
+    Column("provider", TEXT, field="provider"),
+    Column("variant", TEXT, field="variant"),
+    Column("aliases", WORDS, field="aliases"),
+    Column("kind", SOME, needs=_kind_needs, read=_kinds),
+    Column("needs", LIST, needs=lambda row: _needs(row.get("needs", ()), "column needs"), read=_other_needs),
+    Column("device", SOME, requires="device"),
+    Column("arch", SOME, requires="arch"),
+    Column("device_features", WORDS, requires="device_features"),
+    Column("components", WORDS, requires="components"),
+    Column("toolkit", WORDS, requires="toolkit"),
+    Column("phases", SOME, field="phases", read=lambda row: row.regimes),
+    Column("most", Shape("a positive whole number", _positive), field="most"),
+    Column("companions", TEXT_TO_TEXT, field="companions"),
+    Column("pages", NAMED, read=_pages, show=_shown_pages),
+    Column("branching_pages", SIZES, requires="branching_page_sizes", read=_branching_pages),
+    Column("kv", WORDS, needs=_cache_needs, read=_cache, show=_shown_cache),
+    Column("topk", _TOPK, needs=_branch_needs, read=_topk, show=lambda most: "" if most == NONE else str(most)),
+    Column("topk_pages", SIZES, requires="branching_page_sizes", read=_topk_pages),
+    Column("paged_topk", FLAG, read=_paged_topk),
+    Column("features", WORDS, requires="features"),
+    Column(
+        "deterministic",
+        WORDS,
+        field="determinism",
+        parse=lambda phases: dict.fromkeys(texts(phases), BATCH_INVARIANT),
+        read=_levels,
+        show=_shown_levels,
+    ),
+    Column(
+        "graph",
+        _LEVEL,
+        field="graph",
+        parse=lambda value: {True: ALWAYS, False: NEVER}.get(value, value),
+        show=lambda level: "no" if level == NEVER else "yes",
+    ),
+    Column("priority", WHOLE, field="priority"),
+    Column("engine", TEXT, field="engine", read=lambda row: row.engine if row.declared_only else None),
+    Column("target", TEXT, read=lambda row: row.target_name),
+    Column("replaces", TEXT, field="replaces"),
+    Column("slow", TEXT, field="slow"),
+    Column("known_issue", TEXT, requires="known_issue"),
+    Column("disabled", TEXT, field="disabled"),
+    Column("description", TEXT, field="description"),
+    Column("cases", TEXT, field="cases"),
+    Column("unconfirmed", WORDS, field="unconfirmed", parse=texts),
+)
+"""In the order in which a page of them reads."""
+
+SHAPES = {column.name: column.shape for column in COLUMNS}
+_BY_NAME = {column.name: column for column in COLUMNS}
 
 
-def _fits(row: Implementation, fact: str, value: str) -> bool:
-    """Whether a row can run where a fact has a value: nothing that it needs whatever else holds speaks against it."""
-    kind, allowed = row.allowed.get(fact, ("not", ()))
-    return (value in allowed) is (kind == "in")
+def value_of(row: Implementation, column: str) -> Any:
+    """What a column holds of an implementation, as plain data."""
+    return _BY_NAME[column].of(row)
 
 
-def _can_hold(when: Condition, wanted: Wanted) -> bool:
-    for fact, values in (("platform.device", wanted.devices), ("model.kind", wanted.kinds)):
-        if values and fact in when.data:
-            test = Condition({fact: when.data[fact]})
-            if not any(test.holds({fact: value}) for value in values):
-                return False
-    return True
+def cell(row: Implementation, column: str) -> str:
+    """The same in words; empty where it says nothing."""
+    return _BY_NAME[column].show(value_of(row, column))
+
+
+def pages(row: Row, place: str) -> dict[str, Any]:
+    """The parts of the column `pages`, each of the right shape."""
+    return shaped(row["pages"], _PAGES, f"{place}: column pages", needed=("sizes",)) if "pages" in row else {}

@@ -7,15 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from confbag.backends.declare.derived import DERIVED, PLATFORM_FACTS
-from confbag.backends.declare.op import Implementation, Op
+from confbag.backends.declare.implementation import Implementation
+from confbag.backends.declare.op import Op
+from confbag.backends.declare.requires import Requires
 from confbag.backends.declare.rules import Fill, Rule
 from confbag.backends.words.conditions import Condition
+from confbag.bag.schemas import elsewhere
 from confbag.bag.validation import validate
 from confbag.errors import RegistrationError
-from confbag.schema.config import Config
-from confbag.schema.leaves import leaves
 from confbag.words.provenance import AUTO, Layer, Setting
 from confbag.words.suggest import nearest
+from confbag.words.text import listed
 
 if TYPE_CHECKING:
     from confbag.backends.declare.registry import Registry
@@ -28,9 +30,12 @@ def refuse(registry: Registry) -> None:
         for keys in op.settings.values():
             for key in keys:
                 names.setting(key, f"op {op.name}: settings")
+            _generality(registry, op, keys)
+        if op.sites is not None:
+            names.setting(op.sites, f"op {op.name}: sites")
         names.condition(op.applies, f"op {op.name}: applies")
         for feature, condition in op.asks.items():
-            names.condition(condition, f"op {op.name}: asks {feature}")
+            names.condition(condition, f"op {op.name}: asks {feature}", op)
         rows = registry.rows(op.name)
         for row in rows:
             _row(registry, names, op, row)
@@ -43,42 +48,63 @@ def refuse(registry: Registry) -> None:
         _rule(registry, names, rule)
     for fill in registry.fills:
         _fill(registry, names, fill)
-    _values(names, registry.fills)
+    for key, choices in registry.choices.items():
+        for choice in (choice for rows in choices.values() for choice in rows):
+            names.setting(key, choice.source)
+            _requires(registry, names, choice.source, choice.requires)
+    for missing in registry.not_arranged:
+        for condition in (missing.when, missing.could or Condition()):
+            names.condition(condition, f"arrange {missing.name}")
+    _values(registry, names)
+
+
+def _generality(registry: Registry, op: Op, keys: Sequence[str]) -> None:
+    """Refuse a general key that the schema does not say covers the exact one: precedence would not know of it."""
+    for general in keys[1:]:
+        if keys[0] not in registry.keys[general].covers:
+            raise RegistrationError(
+                f"op {op.name}: settings: {general} would speak for {keys[0]}, and the schema does not say so; declare "
+                f"the field as Annotated[Auto[Name], Covers(({keys[0].rpartition('.')[2]!r},))]"
+            )
 
 
 class _Names:
     """Every fact that a condition may read, and the values that a fact may have where those are few."""
 
     def __init__(self, registry: Registry) -> None:
-        self.leaves = leaves(Config)
-        self.devices = registry.devices
-        slots = [f"{op.name}@{phase}" if phase else op.name for op in registry.ops.values() for phase in op.slots]
-        self.facts = {
-            *self.leaves,
-            *DERIVED,
-            *PLATFORM_FACTS,
-            "phase",
-            *registry.named,
-            *slots,
-            *(f"{op}.graph" for op in registry.ops),
+        self.registry = registry
+        self.leaves = registry.keys
+        decided = {
+            *(registry.decided(op, regime) for op in registry.ops.values() for regime in op.regime_names),
+            *(f"{op}:graph" for op in registry.ops),
         }
-        self.heads = {*(fact.partition(".")[0] for fact in self.facts), "component"}
+        self.facts = {*self.leaves, *DERIVED, *PLATFORM_FACTS, "phase", "range", *registry.named, *decided}
+        self.both = decided & self.leaves.keys()
 
     def setting(self, key: str, where: str) -> None:
-        if key not in self.leaves and key.partition(".")[0] in self.heads:
-            raise RegistrationError(f"{where}: unknown setting {key!r}{_meant(key, self.leaves)}")
+        if key not in self.leaves:
+            raise RegistrationError(f"{where}: unknown setting {key!r}{self.hint(key, self.leaves)}")
 
-    def condition(self, condition: Condition, where: str) -> None:
+    def condition(self, condition: Condition, where: str, op: Op | None = None) -> None:
         for fact in condition.facts_named():
-            self.fact(fact, where)
+            self.fact(fact, where, op)
         for fact, values in condition.values_named():
             self.values(fact, values, where)
 
-    def fact(self, fact: str, where: str) -> None:
-        # What begins like nothing of ours may be of an engine's own namespace.
-        known = fact in self.facts or fact.startswith(("platform.toolkit.", "component."))
-        if not known and fact.partition(".")[0] in self.heads:
-            raise RegistrationError(f"{where}: unknown fact {fact!r}{_meant(fact, self.facts)}")
+    def fact(self, fact: str, where: str, op: Op | None = None) -> None:
+        """op: the one whose sites' facts may be read beside all others."""
+        if fact in self.both:
+            raise RegistrationError(
+                f"{where}: {fact!r} is a key of the schema and what was decided for an op; rename the op or the key"
+            )
+        beside = op.site_facts if op is not None else ()
+        if fact not in self.facts and fact not in beside and not fact.startswith(("platform.toolkit.", "component.")):
+            raise RegistrationError(f"{where}: unknown fact {fact!r}{self.hint(fact, {*self.facts, *beside})}")
+
+    def hint(self, name: str, known: Iterable[str]) -> str:
+        """What to write instead, or the schema that has it."""
+        there = elsewhere(name, self.registry.schema)
+        return f"; {there}" if there else _meant(name, known)
 
     def values(self, fact: str, values: Iterable[Any], where: str) -> None:
         choices = self.choices(fact)
@@ -91,7 +117,7 @@ class _Names:
 
     def choices(self, fact: str) -> Sequence[Any] | None:
         if fact == "platform.device":
-            return self.devices
+            return self.registry.devices
         leaf = self.leaves.get("memory.kv_cache_dtype" if fact == "memory.kv_cache" else fact)
         if leaf is None:
             return None
@@ -115,23 +141,9 @@ def _meant(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {close}?" if close else ""
 
 
-def place(row: Implementation) -> str:
-    """Where a row was written: its file and number, or its op and name."""
-    return row.source or f"{row.op}, {row.name}"
-
-
 def _row(registry: Registry, names: _Names, op: Op, row: Implementation) -> None:
-    where = place(row)
-    for device in row.requires.device:
-        if device not in registry.devices:
-            hint = nearest(device, registry.devices)
-            raise RegistrationError(
-                f"{where}: unknown device {device!r}; {f'write {hint}' if hint else 'register its platform first'}"
-            )
-    for need in row.requires.needs:
-        names.fact(need.fact, f"{where}: needs")
-        names.condition(need.condition, f"{where}: needs")
-        names.condition(need.when, f"{where}: needs, when")
+    where = row.place
+    _requires(registry, names, where, row.requires, op)
     for feature in row.requires.features:
         if feature not in op.asks:
             known = f"; {op.name} asks for {', '.join(op.asks) or 'no feature'}"
@@ -139,11 +151,28 @@ def _row(registry: Registry, names: _Names, op: Op, row: Implementation) -> None
     if row.requires.library is not None and row.requires.library not in registry.libraries:
         raise RegistrationError(f"{where}: unknown library {row.requires.library!r}; register it with registry.library")
     _native_ops(registry, where, row)
-    for phase, companion in row.companions.items():
-        if phase not in op.phases:
-            raise RegistrationError(f"{where}: companions: unknown phase {phase!r}{_meant(phase, op.phases)}")
+    for regime, companion in row.companions.items():
+        if regime not in op.regime_names:
+            known_regimes = [name for name in op.regime_names if name]
+            raise RegistrationError(
+                f"{where}: companions: unknown {op.kind_of_regime} {regime!r}{_meant(regime, known_regimes)}"
+            )
         if companion not in registry.providers(op.name):
-            raise RegistrationError(f"{where}: unknown companion {companion!r} for {phase}")
+            raise RegistrationError(f"{where}: unknown companion {companion!r} for {regime}")
+
+
+def _requires(registry: Registry, names: _Names, where: str, requires: Requires, op: Op | None = None) -> None:
+    """Refuse devices and facts that nobody knows."""
+    for device in requires.device:
+        if device not in registry.devices:
+            hint = nearest(device, registry.devices)
+            raise RegistrationError(
+                f"{where}: unknown device {device!r}; {f'write {hint}' if hint else 'register its platform first'}"
+            )
+    for need in requires.needs:
+        names.fact(need.fact, f"{where}: needs", op)
+        names.condition(need.condition, f"{where}: needs", op)
+        names.condition(need.when, f"{where}: needs, when", op)
 
 
 def _native_ops(registry: Registry, where: str, row: Implementation) -> None:
@@ -186,8 +215,8 @@ def _pair(op: str, one: Implementation, other: Implementation) -> None:
 
 
 def _apart(one: Implementation, other: Implementation) -> bool:
-    """Whether no situation satisfies both: disjoint phases, or disjoint values of one fact."""
-    if one.phases and other.phases and not set(one.phases) & set(other.phases):
+    """Whether no situation satisfies both: disjoint regimes, or disjoint values of one fact."""
+    if one.regimes and other.regimes and not set(one.regimes) & set(other.regimes):
         return True
     theirs = other.allowed
     for fact, (kind_a, a) in one.allowed.items():
@@ -207,37 +236,29 @@ def _twice(rules: Iterable[Rule | Fill]) -> None:
     seen: set[str] = set()
     for rule in rules:
         if rule.name in seen:
-            raise RegistrationError(
-                f"{_rule_place(rule)}: there are two of this name, by which plans tell them; rename one"
-            )
+            raise RegistrationError(f"{rule.place}: there are two of this name, by which plans tell them; rename one")
         seen.add(rule.name)
 
 
-def _rule_place(rule: Rule | Fill) -> str:
-    own = f"rule {rule.name}"
-    return own if rule.source in ("", own) else f"{rule.source}: {own}"
-
-
 def _rule(registry: Registry, names: _Names, rule: Rule) -> None:
-    where = _rule_place(rule)
-    names.condition(rule.when, f"{where}: when")
+    where = rule.place
     op = registry.ops.get(rule.op)
+    names.condition(rule.when, f"{where}: when", op)
     if op is None:
-        if close := nearest(rule.op, registry.ops):
-            raise RegistrationError(f"{where}: unknown op {rule.op!r}; did you mean {close}?")
-        return  # of a distribution that is not installed here
-    for phase in (*rule.phases, *((rule.same_as,) if rule.same_as else ())):
-        if phase not in op.phases:
-            raise RegistrationError(f"{where}: {op.name} has no phase {phase!r}")
+        hint = _meant(rule.op, registry.ops) or "; register it first, or leave the rule out where it is not installed"
+        raise RegistrationError(f"{where}: unknown op {rule.op!r}{hint}")
+    for regime in (*rule.regimes, *((rule.same_as,) if rule.same_as else ())):
+        if regime not in op.regime_names:
+            raise RegistrationError(f"{where}: {op.name} has no {op.kind_of_regime} {regime!r}")
+    if rule.up_to is not None and op.measure is None:
+        raise RegistrationError(f"{where}: up_to is so much of the op's measure, and {op.name} has none")
     known = registry.providers(op.name)
     if rule.propose is not None and rule.propose not in known:
-        raise RegistrationError(
-            f"{where}: {op.name} has no provider {rule.propose!r}; known: {', '.join(sorted(known))}"
-        )
+        raise RegistrationError(f"{where}: {op.name} has no provider {rule.propose!r}; known: {listed(sorted(known))}")
 
 
 def _fill(registry: Registry, names: _Names, fill: Fill) -> None:
-    where = _rule_place(fill)
+    where = fill.place
     names.condition(fill.when, f"{where}: when")
     if fill.after is not None and fill.after not in registry.ops:
         raise RegistrationError(f"{where}: unknown op {fill.after!r} in `after`{_meant(fill.after, registry.ops)}")
@@ -249,18 +270,19 @@ def _fill(registry: Registry, names: _Names, fill: Fill) -> None:
             names.values(key, (value,), f"{where}: set")
 
 
-def _values(names: _Names, fills: Iterable[Fill]) -> None:
+def _values(registry: Registry, names: _Names) -> None:
     """Refuse a value that its key does not take. They are validated many at once: each time costs a whole Config."""
     rounds: list[dict[str, Setting]] = []
-    for fill in fills:
+    for fill in registry.fills:
         for key, value in fill.set.items():
-            if key not in names.leaves or isinstance(value, Mapping):
+            if isinstance(value, Mapping):
                 continue
             fitting = next((one for one in rounds if key not in one or one[key].value is value), None)
             if fitting is None:
                 rounds.append(fitting := {})
-            fitting.setdefault(key, Setting(key, value, Layer.RULE, _rule_place(fill)))
+            fitting.setdefault(key, Setting(key, value, Layer.RULE, fill.place))
     for settings in rounds:
-        _, faults = validate(Config, {key: (setting,) for key, setting in settings.items()})
+        _, faults = validate(registry.schema, {key: (setting,) for key, setting in settings.items()})
         for fault in faults:
-            raise RegistrationError(f"{fault.where}: set {fault.key}: {fault.message}")
+            if fault.key in settings:
+                raise RegistrationError(f"{fault.where}: set {fault.key}: {fault.message}")

@@ -9,13 +9,14 @@ from typing import Any
 
 from confbag.backends.declare.requires import NativeOp, Specified
 from confbag.backends.words.rejection import Rejection
+from confbag.backends.words.spelling import Spelled
 from confbag.errors import RegistrationError
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class Library(Spelled):
     """A native library that registers ops with torch when it is loaded.
 
     name: what requirements call it. namespace: of `torch.ops`. environment: the one variable that may hold the path

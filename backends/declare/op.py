@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
-from confbag.backends.declare.requires import PHASES, Requires
+from confbag.backends.declare.implementation import ANYWHERE, Implementation, Target
+from confbag.backends.declare.requires import Requires
+from confbag.backends.declare.slots import PHASES, Regime
 from confbag.backends.words.conditions import Condition
 from confbag.backends.words.levels import DETERMINISM, GRAPH, NEVER, NONE
 from confbag.backends.words.shapes import (
@@ -19,104 +19,40 @@ from confbag.backends.words.shapes import (
     Shape,
     described,
     is_text,
+    is_whole,
     shaped,
     texts,
 )
+from confbag.backends.words.spelling import Spelled
 from confbag.errors import RegistrationError
 
-Target: TypeAlias = "str | Callable[..., Any] | None"
-
-ANYWHERE = Requires()
 REFERENCE = "reference"
+SITE = "site."
+"""How the facts of a site begin."""
 
 
-@dataclass(frozen=True, eq=False)
-class Implementation:
-    """One provider of one op; with a variant where one provider differs by model kind or device.
-
-    target: `module:callable`, imported only at bind; or the function; or None for a provider that is declared only,
-    whose class `engine` constructs. phases: the op's phases that it takes. determinism: a level for each phase,
-    undeclared is none. graph: how far it can be captured. compile: whether torch.compile traces it. priority: decides
-    among those that can run when no rule does. slow: what is slow about it and when; a plan that chooses it by itself
-    warns. aliases: old names, each still accepted with a warning. companions: the provider another phase takes when
-    this one was named for the whole op and lacks that phase. emulated_pages: it takes any page size through per-token
-    tables. unconfirmed: the columns of its row that nobody confirmed. cases: what `confbag verify` runs it on instead
-    of the op's cases.
-    """
-
-    op: str
-    provider: str
-    target: Target
-    variant: str | None = None
-    priority: int = 0
-    requires: Requires = ANYWHERE
-    phases: tuple[str, ...] = ()
-    determinism: Mapping[str | None, str] = field(default_factory=dict)
-    graph: str = NEVER
-    compile: bool = False
-    replaces: str | None = None
-    engine: str | None = None
-    slow: str | None = None
-    disabled: str | None = None
-    aliases: tuple[str, ...] = ()
-    companions: Mapping[str, str] = field(default_factory=dict)
-    source: str | None = None
-    description: str = ""
-    emulated_pages: bool = False
-    unconfirmed: tuple[str, ...] = ()
-    cases: str | None = None
-
-    @property
-    def name(self) -> str:
-        """`provider`, or `provider (variant)`."""
-        return f"{self.provider} ({self.variant})" if self.variant else self.provider
-
-    @property
-    def declared_only(self) -> bool:
-        """Whether the plan may name it but bind leaves it to the engine."""
-        return self.target is None
-
-    @cached_property
-    def allowed(self) -> dict[str, tuple[str, tuple[Any, ...]]]:
-        """Facts that it needs whatever else holds -> `in` or `not`, and the values."""
-        found: dict[str, tuple[str, tuple[Any, ...]]] = {}
-        for need in self.requires.needs:
-            if not need.when:
-                kind = "not" if isinstance(need.test, Mapping) else "in"
-                found.update({fact: (kind, values) for fact, values in need.condition.values_named()})
-        if self.requires.device:
-            found["platform.device"] = ("in", self.requires.device)
-        if self.requires.arch:
-            found["platform.arch"] = ("in", self.requires.arch)
-        return found
-
-    @property
-    def target_name(self) -> str | None:
-        """The target as `module:callable`."""
-        if self.target is None or isinstance(self.target, str):
-            return self.target
-        return f"{self.target.__module__}:{self.target.__qualname__}"
-
-    def determinism_in(self, phase: str | None) -> str:
-        """The level declared for a phase."""
-        return self.determinism.get(phase, NONE)
-
-
-class Op:
+class Op(Spelled):
     """A named operation: the contract's signature and docstring, and what the planner must know of it.
 
-    contract: a function whose signature and docstring are the contract; its body is never run. phases: of prefill,
-    decode, draft; empty for an op without phases. applies: a condition on the bag; where it does not hold, the op is
-    listed as not used and can neither warn nor fail. reference_on: devices on which the reference is first class, a
-    choice and not a fallback. reference: the provider that gives the op its meaning, or several that do so for models
-    of different kinds. settings: for each phase (None without phases) the keys that may name a provider, the first
-    that is not `auto` wins. asks: feature -> condition under which the model asks for it; an implementation that does
-    not list the feature is rejected. layers: the settings key that holds the number of layers, or their names, where
-    one layer may run another implementation than the next. cases: `module:callable`, imported only by `confbag verify`,
-    a function of a device and a number that yields inputs, at least those at the boundaries and so many random ones;
-    each has a name and a method `difference(reference, implementation)`, the first difference in words or None, as
-    `confbag.kernels.agreement.Case` has. Attributes are read-only by convention; `implement` adds to
-    `implementations`.
+    name: identifiers joined by dots, such as kvcache.last_loc.
+    contract: a function whose signature and docstring are the contract; its body is never run.
+    phases: its regimes where an engine's steps tell them apart, of prefill, decode, draft.
+    applies: a condition on the bag; where it does not hold, the op is listed as not used and can neither warn nor fail.
+    reference_on: devices on which the reference is first class, a choice and not a fallback.
+    reference: the provider that gives the op its meaning, or several that do so for models of different kinds.
+    settings: for each regime (None without) the keys that may name a provider, the exact one first.
+    asks: feature -> condition under which the model asks for it; an implementation that does not list the feature is
+        rejected.
+    sites: the settings key that holds the sites: their number (of layers, say), their names, or names with facts.
+    site_facts: the facts that a site may say of itself; conditions read them as `site.NAME`.
+    measure: what a call has more or less of, such as rows or bytes; implementations may then have a bound, and a
+        binding may be a chain of them.
+    ranges: its regimes where the measure tells them apart: name -> the most that is in it, ascending; None is the rest.
+    cases: `module:callable`, imported only by `confbag verify`, a function of a device and a number that yields inputs,
+        at least those at the boundaries and so many random ones; each has a name and a method
+        `difference(reference, implementation)`, the first difference in words or None.
+
+    Attributes are read-only by convention; `implement` adds to `implementations`.
     """
 
     def __init__(
@@ -129,40 +65,52 @@ class Op:
         reference: str | Sequence[str] = REFERENCE,
         settings: Mapping[str | None, Sequence[str]] | None = None,
         asks: Mapping[str, Mapping[str, Any]] | None = None,
-        layers: str | None = None,
+        sites: str | None = None,
+        site_facts: Sequence[str] = (),
+        measure: str | None = None,
+        ranges: Mapping[str, int | None] | None = None,
         cases: str | None = None,
     ) -> None:
         if name.count(".") > 3 or not all(part.isidentifier() for part in name.split(".")):
             raise RegistrationError(f"op {name!r}: a name is identifiers joined by dots, such as 'kvcache.last_loc'")
-        for phase in phases:
-            if phase not in PHASES:
-                raise RegistrationError(f"op {name}: unknown phase {phase!r}; write one of {', '.join(PHASES)}")
         from confbag.backends.declare.signature import check_contract
 
         check_contract(name, contract)
         self.name = name
         self.contract = contract
-        self.phases = tuple(phases)
+        self.regimes = _regimes(name, phases, measure, ranges or {})
         self.applies = Condition(applies, where=f"op {name}: applies")
         self.reference_on = tuple(reference_on)
         self.references = (reference,) if isinstance(reference, str) else tuple(reference)
-        self.settings = {phase: tuple(keys) for phase, keys in (settings or {}).items()}
+        self.settings = {regime: tuple(keys) for regime, keys in (settings or {}).items()}
         self.asks = {
             feature: Condition(when, where=f"op {name}: asks {feature}") for feature, when in (asks or {}).items()
         }
-        self.layers = layers
+        self.sites = sites
+        self.site_facts = tuple(f"{SITE}{fact}" for fact in site_facts)
+        self.measure = measure
         self.cases = None if cases is None else _place("cases", cases, f"op {name}")
         self.implementations: list[Implementation] = []
+        if site_facts and sites is None:
+            raise RegistrationError(f"op {name}: site_facts without sites; name the settings key that holds the sites")
+        for regime in self.settings:
+            if regime not in self.regime_names:
+                known = ", ".join(map(str, self.regime_names))
+                raise RegistrationError(f"op {name}: settings: unknown regime {regime!r}; it has {known}")
 
     @property
-    def last_name(self) -> str:
-        """The attribute under which bind offers it: `last_loc` of `kvcache.last_loc`."""
-        return self.name.rpartition(".")[2]
+    def regime_names(self) -> tuple[str | None, ...]:
+        """The names of its regimes, or one None."""
+        return tuple(regime.name for regime in self.regimes) or (None,)
 
     @property
-    def slots(self) -> tuple[str | None, ...]:
-        """Its phases, or one None."""
-        return self.phases or (None,)
+    def kind_of_regime(self) -> str:
+        """What its regimes are called: phases, or ranges."""
+        return "phase" if self.measure is None else "range"
+
+    def regime(self, name: str | None) -> Regime | None:
+        """The regime of that name."""
+        return next((regime for regime in self.regimes if regime.name == name), None)
 
     def implement(
         self,
@@ -173,9 +121,10 @@ class Op:
         priority: int = 0,
         requires: Requires = ANYWHERE,
         determinism: str | Mapping[str, str] = NONE,
-        graph: str = NEVER,
+        graph: str | None = None,
         compile: bool = False,
         phases: Sequence[str] | None = None,
+        most: int | None = None,
         replaces: str | None = None,
         engine: str | None = None,
         slow: str | None = None,
@@ -188,8 +137,12 @@ class Op:
     ) -> Implementation:
         """Declare one provider of this op and return it.
 
+        provider, target: its name, and `module:callable`, a function, or None for one that is declared only.
+        phases: those of the op that it takes; None is all.
+        The other fields are Implementation's.
+
         Raises RegistrationError when the row contradicts itself or another of the op, SignatureError when `target` is a
-        function whose parameters are not the contract's. The fields are Implementation's.
+        function whose parameters are not the contract's.
         """
         made = build(
             self,
@@ -202,6 +155,7 @@ class Op:
             graph=graph,
             compile=compile,
             phases=phases,
+            most=most,
             replaces=replaces,
             engine=engine,
             slow=slow,
@@ -223,6 +177,7 @@ _ROW = {
     **dict.fromkeys(("variant", "graph", "replaces", "engine", "slow", "disabled", "source", "cases"), TEXT),
     "description": Shape("a text", lambda value: isinstance(value, str)),
     "priority": WHOLE,
+    "most": Shape("a positive whole number", lambda value: is_whole(value) and value > 0),
     "requires": Shape("a Requires", lambda value: isinstance(value, Requires)),
     "phases": WORDS,
     "determinism": Shape(
@@ -244,17 +199,13 @@ def build(op: Op, provider: str, target: Target, **row: Any) -> Implementation:
         raise RegistrationError(f"{where}: provider: expected {TEXT.says}, got {described(provider)}")
     if row.get("priority", 0) < 0:
         raise RegistrationError(f"{where}: priority is {row['priority']}; write 0 for none, or a positive number")
-    phases = texts(row.get("phases", op.phases))
-    for phase in phases:
-        if phase not in op.phases:
-            raise RegistrationError(
-                f"{where}: unknown phase {phase!r}; {op.name} has {', '.join(op.phases) or 'no phases'}"
-            )
-    if op.phases and not phases:
-        raise RegistrationError(f"{where}: it takes no phase of {op.name}; name at least one of {', '.join(op.phases)}")
-    row["phases"] = phases
-    row["determinism"] = _levels(row.get("determinism", NONE), phases or (None,), where)
-    if row.get("graph", NEVER) not in GRAPH:
+    if "most" in row and op.measure is None:
+        raise RegistrationError(f"{where}: most is a bound on the op's measure, and {op.name} has none; leave it out")
+    regimes = _taken(op, row.pop("phases", None), where)
+    row["regimes"] = regimes
+    row["determinism"] = _levels(row.get("determinism", NONE), regimes or (None,), where)
+    row["graph_declared"] = "graph" in row
+    if row.setdefault("graph", NEVER) not in GRAPH:
         raise RegistrationError(f"{where}: unknown graph level {row['graph']!r}; write one of {', '.join(GRAPH)}")
     for name in ("aliases", "unconfirmed"):
         row[name] = texts(row.get(name, ()))
@@ -276,6 +227,50 @@ def build(op: Op, provider: str, target: Target, **row: Any) -> Implementation:
     return Implementation(op=op.name, provider=provider, target=target, **row)
 
 
+def _regimes(
+    name: str, phases: Sequence[str], measure: str | None, ranges: Mapping[str, int | None]
+) -> tuple[Regime, ...]:
+    """The regimes that an op declares, phases or ranges."""
+    if measure is None:
+        if ranges:
+            raise RegistrationError(f"op {name}: ranges of what? name the measure, such as rows or bytes")
+        for phase in phases:
+            if phase not in PHASES:
+                raise RegistrationError(f"op {name}: unknown phase {phase!r}; write one of {', '.join(PHASES)}")
+        return tuple(map(Regime, phases))
+    if not is_text(measure):
+        raise RegistrationError(f"op {name}: measure: expected {TEXT.says}, got {described(measure)}")
+    if phases:
+        raise RegistrationError(f"op {name}: it has phases or a measure, not both; declare two ops")
+    below = 0
+    for number, (regime, most) in enumerate(ranges.items(), 1):
+        last = number == len(ranges)
+        if not regime.isidentifier() or not (last if most is None else is_whole(most) and most > below):
+            raise RegistrationError(
+                f"op {name}: range {regime!r} up to {most!r}: a range has a name of letters and digits and a larger "
+                "bound than the one before it; only the last may have none"
+            )
+        below = most or below
+    return tuple(Regime(regime, most) for regime, most in ranges.items())
+
+
+def _taken(op: Op, phases: Any, where: str) -> tuple[str, ...]:
+    """The regimes that a row takes; all of the op's where it says nothing."""
+    every = tuple(regime.name for regime in op.regimes)
+    if phases is None:
+        return every
+    if op.measure is not None:
+        raise RegistrationError(f"{where}: {op.name} has no phases but a measure; bound it with most=")
+    taken = texts(phases)
+    for phase in taken:
+        if phase not in every:
+            known = ", ".join(every) or "no phases"
+            raise RegistrationError(f"{where}: unknown phase {phase!r}; {op.name} has {known}")
+    if every and not taken:
+        raise RegistrationError(f"{where}: it takes no phase of {op.name}; name at least one of {', '.join(every)}")
+    return taken
+
+
 def _place(what: str, text: str, where: str) -> str:
     """The text, where it is a `module:callable`."""
     module, _, name = text.partition(":")
@@ -284,15 +279,15 @@ def _place(what: str, text: str, where: str) -> str:
     return text
 
 
-def _levels(declared: str | Mapping[str, str], phases: Sequence[str | None], where: str) -> dict[str | None, str]:
-    levels: dict[str | None, str] = dict.fromkeys(phases, declared) if isinstance(declared, str) else {}
+def _levels(declared: str | Mapping[str, str], regimes: Sequence[str | None], where: str) -> dict[str | None, str]:
+    levels: dict[str | None, str] = dict.fromkeys(regimes, declared) if isinstance(declared, str) else {}
     if not isinstance(declared, str):
         levels.update(declared)
-    for phase, level in levels.items():
+    for regime, level in levels.items():
         if level not in DETERMINISM:
             raise RegistrationError(
                 f"{where}: unknown determinism level {level!r}; write one of {', '.join(DETERMINISM)}"
             )
-        if phase not in phases:
-            raise RegistrationError(f"{where}: determinism for phase {phase!r}, which it does not take")
+        if regime not in regimes:
+            raise RegistrationError(f"{where}: determinism for phase {regime!r}, which it does not take")
     return levels

@@ -10,52 +10,49 @@ from functools import lru_cache
 from typing import Any
 
 from confbag.backends.declare.registry import PluginFailure, Registry
-from confbag.errors import PluginError
+from confbag.bag.plugins import plugin_settings
+from confbag.bag.schemas import find_schema
+from confbag.errors import ConfigError, PluginError
+from confbag.schema.config import Config
+from confbag.schema.identity import OURS, name_of
 from confbag.sources import plugins as settings
 from confbag.sources.entry_points import EntryPoint, entry_points
-from confbag.sources.plugin_trial import LOADING, NAMED, aside, lock, refusals, said
-from confbag.sources.plugin_trial import named as named_plugins
+from confbag.sources.plugin_trial import LOADING, NAMED, aside, lock, named, refusals, said
+from confbag.words.text import listed
 
 GROUP = "confbag.backends"
-OURS = "confbag"
 
 
-def installed() -> Registry:
-    """The registry of this installation, made once for each value of CONFBAG_PLUGINS.
-
-    CONFBAG_PLUGINS names plug-ins, separated by commas: only those are loaded, and one that is missing or fails raises
-    PluginError. Without it every installed plug-in is loaded, and one that fails is kept in `registry.failures`, which
-    every plan shows. A plug-in is loaded in a child process first, once for each state of its files, so that one that
-    hangs or ends its process fails like any other.
-    """
+def installed(schema: type[Config] = Config) -> Registry:
+    """`Registry.installed`: made once for each schema and value of CONFBAG_PLUGINS."""
     with lock:
         # Never kept while a plug-in is loaded: what it is told then is not what others are told afterwards.
-        return load(named_plugins()) if LOADING in os.environ else _installed(named_plugins())
+        return load(named(), schema) if LOADING in os.environ else _installed(named(), schema)
 
 
-@lru_cache(maxsize=4)
-def _installed(named: tuple[str, ...] | None) -> Registry:  # ratchet: allow CB121 -- `named` is the key
-    return load(named)
+@lru_cache(maxsize=8)
+def _installed(named: tuple[str, ...] | None, schema: type[Config]) -> Registry:  # ratchet: allow CB121 -- its keys
+    return load(named, schema)
 
 
-def load(named: Sequence[str] | None = None) -> Registry:
+def load(named: Sequence[str] | None = None, schema: type[Config] = Config) -> Registry:
     """A fresh registry from the installed entry points; `named` as in CONFBAG_PLUGINS."""
     ours, vendors, clashes = _sorted_out(entry_points(GROUP))
     with_settings = {point.name for point in entry_points(settings.GROUP)}
     missing = [name for name in named or () if name not in {OURS, *vendors, *with_settings}]
     if missing:
-        known = ", ".join(sorted({OURS, *vendors, *with_settings}))
+        known = listed(sorted({OURS, *vendors, *with_settings}))
         raise PluginError(f"{NAMED} names {', '.join(missing)}, which is not installed; installed are {known}")
-    registry = Registry()
+    registry = Registry(schema)
     _load_one(registry, ours, None, fatal=True)
     if LOADING in os.environ:  # a plug-in asks for the registry while it is loaded: loading it for that would not end
         return registry
     chosen = [point for name, point in vendors.items() if named is None or name in named]
-    refused = refusals(chosen, f"{__name__}:attempt", afresh=named is not None)
+    refused = refusals(chosen, f"{__name__}:attempt", schema=name_of(schema), afresh=named is not None)
     for point in chosen:
         _load_one(registry, point, refused.get(point), fatal=named is not None)
-    for point, why in settings.failed():
-        _failed(registry, point, f"its settings: {why}", fatal=named is not None)
+    for failure in plugin_settings(schema).failures:
+        _failed(registry, failure.point, f"its settings: {failure.problem}", fatal=named is not None)
     for point in clashes:
         if named is not None and point.name in named:
             raise PluginError(f"{NAMED} names {point.name}, which two installed distributions declare; uninstall one")
@@ -64,14 +61,22 @@ def load(named: Sequence[str] | None = None) -> Registry:
     return registry
 
 
-def attempt(register: Callable[[Registry], Any], name: str) -> None:
+def attempt(register: Callable[[Registry], Any], name: str, schema: str) -> None:
     """What a child does to try a plug-in: register it beside ours."""
     ours, _, _ = _sorted_out(entry_points(GROUP))
-    registry = Registry()
+    registry = Registry(Config if schema == OURS else _schema(schema))
     _load_one(registry, ours, None, fatal=True)
     registry._plugin = name
     register(registry)
     registry.check()
+
+
+def _schema(name: str) -> type[Config]:
+    """The schema of that name; Config where only the parent's process has it."""
+    try:
+        return find_schema(name)
+    except ConfigError:
+        return Config
 
 
 def _sorted_out(points: Sequence[EntryPoint]) -> tuple[EntryPoint, dict[str, EntryPoint], list[EntryPoint]]:

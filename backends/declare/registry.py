@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from confbag.backends.declare import catalogue
-from confbag.backends.declare.contradictions import place, refuse
+from confbag.backends.declare.arrangements import NotArranged
+from confbag.backends.declare.choices import Choice
+from confbag.backends.declare.contradictions import refuse
+from confbag.backends.declare.derived import DERIVED
+from confbag.backends.declare.implementation import Implementation, Target
 from confbag.backends.declare.libraries import Library
-from confbag.backends.declare.op import Implementation, Op, Target, build
+from confbag.backends.declare.op import Op, build
 from confbag.backends.declare.rules import Fill, Rule
 from confbag.backends.platforms.platform import Platform
 from confbag.backends.words.conditions import Condition
-from confbag.errors import RegistrationError
+from confbag.errors import PlatformError, RegistrationError
+from confbag.schema.config import Config
+from confbag.schema.leaves import Leaf, leaves
 from confbag.words.suggest import nearest
 
 if TYPE_CHECKING:
@@ -41,13 +48,21 @@ class PluginFailure:
 class Registry:
     """What can be chosen from, filled by the `register(registry)` functions of the entry-point group, ours first.
 
+    schema: whose keys rules, requirements and settings may read. A plug-in of one engine's schema asks it, and adds
+    nothing to the registry of another: `if not issubclass(registry.schema, MyConfig): return`.
+
     Two registries share nothing: `add` takes an op with the rows declared on it, later rows belong to the registry.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, schema: type[Config] = Config) -> None:
+        if not (isinstance(schema, type) and issubclass(schema, Config)):
+            raise TypeError(f"Registry takes a schema, a class made from confbag.Config, not {schema!r}")
+        self.schema = schema
         self.ops: dict[str, Op] = {}
         self.rules: list[Rule] = []
         self.fills: list[Fill] = []
+        self.choices: dict[str, dict[str, list[Choice]]] = {}
+        self.not_arranged: list[NotArranged] = []
         self.named: dict[str, Condition] = {}
         self.named_at: dict[str, str] = {}
         self.libraries: dict[str, Library] = {}
@@ -59,6 +74,19 @@ class Registry:
         self._plugin: str | None = None
         self._checked: tuple[int, ...] | None = None
         self._tables: dict[tuple[str, ...], Any] = {}
+
+    @classmethod
+    def installed(cls, schema: type[Config] = Config) -> Registry:
+        """What this installation has for a schema: our ops and those of every installed plug-in; made once for each.
+
+        CONFBAG_PLUGINS names plug-ins, separated by commas: only those are loaded, and one that is missing or fails
+        raises PluginError. Without it every installed plug-in is loaded, and one that fails is kept in `failures`,
+        which every plan shows. A plug-in is loaded in a child process first, once for each state of its files, so that
+        one that hangs or ends its process fails like any other.
+        """
+        from confbag.backends.declare.plugins import installed
+
+        return installed(schema)
 
     # What a plug-in calls
 
@@ -82,7 +110,7 @@ class Registry:
             if len(kept) == len(self._rows[op]):
                 known = ", ".join(other.name for other in kept)
                 raise RegistrationError(
-                    f"{place(made)}: it replaces {made.replaces!r}, which is not there; {op} has {known}"
+                    f"{made.place}: it replaces {made.replaces!r}, which is not there; {op} has {known}"
                 )
             self._rows[op] = kept
         self._rows[op].append(made)
@@ -103,6 +131,11 @@ class Registry:
             self.rules.append(Rule.of(rule, f"{where}: rule {number}", self._plugin))
         for number, fill in enumerate(data.get("fill", ()), 1):
             self.fills.append(Fill.of(fill, f"{where}: fill {number}", self._plugin))
+        for key, values in data.get("settings", {}).items():
+            for number, value in enumerate(values if isinstance(values, (list, tuple)) else [values], 1):
+                self._choose(Choice.of(key, value, f"{where}: {key}, {number}"))
+        for number, row in enumerate(data.get("arrange", ()), 1):
+            self.not_arranged.append(NotArranged.of(row, f"{where}: arrange {number}"))
         self._changed()
 
     def fact(self, name: str, condition: Mapping[str, Any], *, where: str = "") -> None:
@@ -120,6 +153,16 @@ class Registry:
         self.rules.append(made)
         self._changed()
         return made
+
+    def choice(self, key: str, value: str, **data: Any) -> Choice:
+        """Let a setting that names something by a word take one more: `exec.sampling_backend`, `spec.algorithm`, or an
+        engine's own. The other fields are those of a catalogue's `settings`: what it needs."""
+        return self._choose(Choice.of(key, {"value": value, **data}, f"choice {value} of {key}"))
+
+    def _choose(self, choice: Choice) -> Choice:
+        self.choices.setdefault(choice.key, {}).setdefault(choice.value, []).append(choice)
+        self._changed()
+        return choice
 
     def library(self, library: Library) -> Library:
         """Register a native op library, which implementations name in their requirements."""
@@ -154,7 +197,35 @@ class Registry:
         self.device(device)
         self.probes[device] = look
 
+    def find_platform(self, spec: str) -> Platform:
+        """The platform that `--platform` names, those of plug-ins among them. A name that a plug-in may have had, which
+        failed, says so. Raises PlatformError for an unknown name, ConfigError for a file that is wrong."""
+        try:
+            return Platform.find(spec, added=self.platforms, devices=self.devices, probes=self.probes)
+        except PlatformError as error:
+            if self.failures and not os.path.exists(spec):
+                failed = "; ".join(map(str, self.failures))
+                raise PlatformError(f"{error} ({failed})") from error
+            raise
+
     # What the planner reads
+
+    @property
+    def keys(self) -> Mapping[str, Leaf]:
+        """Every key of the schema."""
+        return leaves(self.schema)
+
+    def decided(self, op: Op, regime: str | None) -> str:
+        """The fact that holds the provider decided for an op, or a regime of it."""
+        return op.name if regime is None else f"{op.name}@{regime}"
+
+    def blamed(self, fact: str) -> str:
+        """The setting whose source an error names for a fact; a fact that is none is its own."""
+        if fact in DERIVED:
+            return DERIVED[fact].blamed
+        # Of a condition with a name, the last fact that it reads: it says most.
+        named = self.named.get(fact)
+        return self.blamed(list(named.facts_named())[-1]) if named else fact
 
     def rows(self, op: str) -> Sequence[Implementation]:
         """Every implementation of an op, in order of registration."""
@@ -220,9 +291,14 @@ class Registry:
             for row in self._rows[op.name]:
                 for need in row.requires.needs:
                     yield from (need.condition, need.when)
+        for choices in self.choices.values():
+            for need in (need for rows in choices.values() for row in rows for need in row.requires.needs):
+                yield from (need.condition, need.when)
         yield from self.named.values()
         yield from (rule.when for rule in self.rules)
         yield from (fill.when for fill in self.fills)
+        for missing in self.not_arranged:
+            yield from (missing.when, missing.could or Condition())
 
     def _table(self, make: Callable[[], _T], *key: str) -> _T:
         """What is derived from what was registered, made once: a plan reads it many times."""
@@ -242,7 +318,8 @@ class Registry:
         tested: all of it is our own, whose contradictions our tests would have found; looking again costs every start.
         """
         # Lists may have been appended to directly; what is derived from them is made anew then.
-        stamp = (len(self.rules), len(self.fills), len(self.named), *map(len, self._rows.values()))
+        lists: tuple[Sized, ...] = (self.rules, self.fills, self.named, self.choices, self.not_arranged)
+        stamp = tuple(len(one) for one in (*lists, *self._rows.values()))
         if self._checked == stamp:
             return
         self._changed()
@@ -258,8 +335,7 @@ class Registry:
         library = self.libraries.get(row.requires.library or "")
         if library is None or library.component is None or library.component in row.requires.components:
             return row
-        components = (*row.requires.components, library.component)
-        return replace(row, requires=replace(row.requires, components=components))
+        return replace(row, requires=row.requires.having(library.component))
 
     def _op(self, name: str, where: str | None) -> Op:
         found = self.ops.get(name)

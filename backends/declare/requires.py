@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from typing import Any
 
 from confbag.backends.words.conditions import Condition, words
 from confbag.backends.words.rejection import CODES
 from confbag.backends.words.shapes import FLAG, SIZES, WORDS, Shape, described, is_text
+from confbag.backends.words.spelling import Spelled
 from confbag.errors import RegistrationError
-
-PHASES = ("prefill", "decode", "draft")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _OP_NAME = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*::[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)?)\s*\(")
@@ -152,62 +151,92 @@ def _iterated(value: Any) -> Iterable[Any]:
     return value if isinstance(value, (list, tuple)) else (value,)
 
 
-@dataclass(frozen=True)
-class Requires:
-    """The requirements of one implementation. Everything left out is no requirement.
+@dataclass(frozen=True, init=False)
+class Requires(Spelled):
+    """The requirements of one implementation, or of one value of a setting. Everything left out is no requirement.
 
-    device: device kinds (the registry knows which exist). arch: the closed set of architectures; one that nobody
-    declared is rejected, not assumed (`sm_90` and `sm90a` mean sm90). device_features: features of the machine (xmx,
-    amx). components: `name` or `name>=1.0`, read from installed metadata. toolkit: `cuda>=12.9`, `cann>=8.5`,
-    `nvcc>=12.9`; what the platform does not know fails. native_ops: schemas, compared at bind. library: the name of a
-    registered Library that carries them. dtypes: model dtypes. head_sizes: of model.head_dim. page_sizes: the default
-    first; None is no requirement. any_page: every size, page_sizes[0] being the default. branching_page_sizes: replaces
-    page_sizes where draft branches exceed 1. features: what of the op's `asks` it can do. known_issue: a sentence with
-    a link that keeps it from being chosen. needs: any other requirement on a fact.
+    device: device kinds (the registry knows which exist), one or several.
+    arch: the closed set of architectures; one that nobody declared is rejected, not assumed (`sm_90` and `sm90a` mean
+        sm90).
+    device_features: features of the machine (xmx, amx).
+    components: `name` or `name>=1.0`, read from installed metadata.
+    toolkit: `cuda>=12.9`, `cann>=8.5`, `nvcc>=12.9`; what the platform does not know fails.
+    native_ops: schemas, compared at bind.
+    library: the name of a registered Library that carries them.
+    dtypes: model dtypes.
+    head_sizes: of model.head_dim.
+    page_sizes: the default first; None is no requirement.
+    any_page: every size, page_sizes[0] being the default.
+    branching_page_sizes: replaces page_sizes where draft branches exceed 1.
+    features: what of the op's `asks` it can do.
+    known_issue: a sentence with a link that keeps it from being chosen.
+    needs: any other requirement on a fact.
     """
 
-    device: tuple[str, ...] = ()
-    arch: tuple[str, ...] = ()
-    device_features: tuple[str, ...] = ()
-    components: tuple[str, ...] = ()
-    toolkit: tuple[str, ...] = ()
-    native_ops: tuple[NativeOp, ...] = ()
-    library: str | None = None
-    dtypes: tuple[str, ...] = ()
-    head_sizes: tuple[int, ...] = ()
-    page_sizes: tuple[int, ...] | None = None
-    any_page: bool = False
-    branching_page_sizes: tuple[int, ...] | None = None
-    features: tuple[str, ...] = ()
-    known_issue: str | None = None
-    needs: tuple[Need, ...] = ()
-    parsed_components: tuple[Specified, ...] = field(init=False, default=())
-    parsed_toolkit: tuple[Specified, ...] = field(init=False, default=())
+    device: tuple[str, ...]
+    arch: tuple[str, ...]
+    device_features: tuple[str, ...]
+    components: tuple[str, ...]
+    toolkit: tuple[str, ...]
+    native_ops: tuple[NativeOp, ...]
+    library: str | None
+    dtypes: tuple[str, ...]
+    head_sizes: tuple[int, ...]
+    page_sizes: tuple[int, ...] | None
+    any_page: bool
+    branching_page_sizes: tuple[int, ...] | None
+    features: tuple[str, ...]
+    known_issue: str | None
+    needs: tuple[Need, ...]
+    parsed_components: tuple[Specified, ...]
+    parsed_toolkit: tuple[Specified, ...]
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        device: str | Iterable[str] = (),
+        arch: str | Iterable[str] = (),
+        device_features: str | Iterable[str] = (),
+        components: str | Iterable[str] = (),
+        toolkit: str | Iterable[str] = (),
+        native_ops: Iterable[NativeOp] = (),
+        library: str | None = None,
+        dtypes: str | Iterable[str] = (),
+        head_sizes: Iterable[int] = (),
+        page_sizes: Iterable[int] | None = None,
+        any_page: bool = False,
+        branching_page_sizes: Iterable[int] | None = None,
+        features: str | Iterable[str] = (),
+        known_issue: str | None = None,
+        needs: Iterable[Need] = (),
+    ) -> None:
         from confbag.backends.platforms.arch import normalise
 
         put = object.__setattr__
+        given = {name: value for name, value in locals().items() if name in _SHAPES}
         for name, shape in _SHAPES.items():
-            value = getattr(self, name)
-            if not shape.holds(value):
-                raise RegistrationError(f"{name}: expected {shape.says}, got {described(value)}")
+            if not shape.holds(given[name]):
+                raise RegistrationError(f"{name}: expected {shape.says}, got {described(given[name])}")
+            put(self, name, given[name])
         for name in ("device", "device_features", "components", "toolkit", "dtypes", "features"):
-            put(self, name, _words(getattr(self, name)))
-        put(self, "arch", tuple(normalise(arch) for arch in _words(self.arch)))
+            put(self, name, _words(given[name]))
+        put(self, "arch", tuple(normalise(name) for name in _words(arch)))
         for name in ("native_ops", "head_sizes", "needs"):
-            put(self, name, tuple(getattr(self, name)))
-        for name in ("page_sizes", "branching_page_sizes"):
-            sizes = getattr(self, name)
-            if sizes is not None:
-                if not SIZES.holds(sizes):
-                    raise RegistrationError(
-                        f"{name} {described(sizes)}: expected at least one positive integer, the default first"
-                    )
-                put(self, name, tuple(sizes))
+            put(self, name, tuple(given[name]))
+        for name, sizes in (("page_sizes", page_sizes), ("branching_page_sizes", branching_page_sizes)):
+            if sizes is not None and not SIZES.holds(sizes):
+                raise RegistrationError(
+                    f"{name} {described(sizes)}: expected at least one positive integer, the default first"
+                )
+            put(self, name, None if sizes is None else tuple(sizes))
         if self.any_page and not self.page_sizes:
             raise RegistrationError("any_page: name the default size in page_sizes")
         put(self, "parsed_components", tuple(Specified.parse(text, "component") for text in self.components))
         put(self, "parsed_toolkit", tuple(Specified.parse(text, "toolkit") for text in self.toolkit))
         if self.library is not None and not self.native_ops:
             raise RegistrationError(f"library {self.library!r} without native_ops: name the schemas that it must carry")
+
+    def having(self, component: str) -> Requires:
+        """The same with one more component."""
+        names = [each.name for each in fields(self) if not each.name.startswith("parsed_")]
+        given: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return Requires(**{**given, "components": (*self.components, component)})

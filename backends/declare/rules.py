@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from confbag.backends.declare.requires import PHASES
+from confbag.backends.declare.slots import PHASES
 from confbag.backends.words.conditions import Condition
 from confbag.backends.words.rejection import CODES
 from confbag.backends.words.shapes import FLAG, NAMED, SOME, TEXT, Shape, is_whole, shaped, texts
@@ -20,6 +20,8 @@ _RULE = {
     **dict.fromkeys(("name", "op", "propose", "same_as", "why"), TEXT),
     **dict.fromkeys(("only", "fallback", "first_class"), FLAG),
     "phases": SOME,
+    "ranges": SOME,
+    "up_to": Shape("a positive whole number", lambda value: is_whole(value) and value > 0),
     "when": NAMED,
 }
 _FILL = {
@@ -36,11 +38,15 @@ _COPY = {"value_of": TEXT, "otherwise": Shape("any value", lambda value: True)}
 class Rule:
     """Proposes one provider of one op where its condition holds.
 
-    phases: only there (empty: everywhere). propose: a provider; or same_as: the phase whose decision is proposed. only:
-    what it proposes is not passed over for a later rule, so a proposal that cannot run is a fault. fallback: it is
-    asked only after rules and priorities found nothing, and exec.kernels.fallback governs it. first_class: what it
-    proposes is a choice, never a fallback to warn of. why: a sentence's end for people. plugin: whose rule it is; ours
-    are None.
+    when: the condition.
+    propose: a provider; or same_as: the phase whose decision is proposed.
+    regimes: only in these phases or ranges of the op (empty: everywhere).
+    up_to: so much of the op's measure at most is it proposed for; a later rule decides beyond.
+    only: what it proposes is not passed over for a later rule, so a proposal that cannot run is a fault.
+    fallback: it is asked only after rules and priorities found nothing, and exec.kernels.fallback governs it.
+    first_class: what it proposes is a choice, never a fallback to warn of.
+    why: a sentence's end for people.
+    plugin: whose rule it is; ours are None.
     """
 
     name: str
@@ -48,7 +54,8 @@ class Rule:
     when: Condition = field(default_factory=Condition)
     propose: str | None = None
     same_as: str | None = None
-    phases: tuple[str, ...] = ()
+    regimes: tuple[str, ...] = ()
+    up_to: int | None = None
     only: bool = False
     fallback: bool = False
     first_class: bool = False
@@ -62,21 +69,31 @@ class Rule:
         fields = shaped(data, _RULE, where, needed=("name", "op"))
         if ("propose" in fields) == ("same_as" in fields):
             raise RegistrationError(f"{where}: a rule has either `propose: PROVIDER` or `same_as: PHASE`")
-        phases = texts(fields.get("phases", ()))
+        phases, ranges = texts(fields.pop("phases", ())), texts(fields.pop("ranges", ()))
         for phase in (*phases, *((fields["same_as"],) if "same_as" in fields else ())):
             if phase not in PHASES:
                 raise RegistrationError(f"{where}: unknown phase {phase!r}; write one of {', '.join(PHASES)}")
         fields["when"] = Condition(fields.get("when"), where=f"{where}: when")
-        fields["phases"] = phases
-        return cls(**fields, plugin=plugin, source=where)
+        return cls(**fields, regimes=(*phases, *ranges), plugin=plugin, source=where)
+
+    @property
+    def place(self) -> str:
+        """Where it was written: its file and number, and its name."""
+        return _place(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
     """What a plan does to settings that are still auto, and to the environment, where its condition holds.
 
-    after: the op that must have been decided first. set: key -> value, or `{value_of: FACT, otherwise: VALUE}`. force:
-    a value that somebody set explicitly and that differs is a fault with `code`; without it, only auto is filled.
+    when: the condition.
+    after: the op that must have been decided first.
+    set: key -> value, or `{value_of: FACT, otherwise: VALUE}`.
+    environment: variables that bind sets.
+    force: a value that somebody set explicitly and that differs is a fault with `code`; without it, only auto is
+        filled.
+    why: a sentence's end for people.
+    plugin: whose rule it is; ours are None.
     """
 
     name: str
@@ -114,3 +131,13 @@ class Fill:
             found = facts.get(value["value_of"])
             return value.get("otherwise") if found is None else found
         return value
+
+    @property
+    def place(self) -> str:
+        """Where it was written: its file and number, and its name."""
+        return _place(self)
+
+
+def _place(rule: Rule | Fill) -> str:
+    own = f"rule {rule.name}"
+    return own if rule.source in ("", own) else f"{rule.source}: {own}"

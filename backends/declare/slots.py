@@ -1,81 +1,107 @@
-"""Where a pin, a preference or a reference holds: an op, a phase of it, some of its layers.
+"""Slots: an op, one of its regimes, some of its sites. A pin, a preference or a lock spells them like this:
 
     kvcache.last_loc            an op
-    attention@decode            one phase of it
-    acme.mix/0-3                some of its layers, where the op declares layers
+    attention@decode            one regime of it: a phase, or a range such as few
+    acme.mix/0-3                some of its sites, where the op declares sites
     acme.mix@decode/4+8-11      both; + joins
     acme.mix/mlp.*              by glob: * stands for any letters, ? for one
 
 No letter of it means anything to YAML inside a flow mapping, `{acme.mix@decode/0-3: triton}`, save that a plain key
-cannot begin with `*`, and none does. Layers that are counted are numbered from 0, and `0-3` is four of them; layers
-that have names are matched by name. What names layers goes before what does not, and a phase before the whole op.
+cannot begin with `*`, and none does. Sites that are counted, as layers are, are numbered from 0, and `0-3` is four of
+them; sites that have names are matched by name. What names sites says more than what does not, and what names a regime
+more than the whole op.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+PHASES = ("prefill", "decode", "draft")
+"""The regimes that an engine's steps are told apart by."""
+
+FORMS = "write OP, OP@REGIME, OP/SITES or OP@REGIME/SITES"
 _NAME = re.compile(r"[A-Za-z0-9_.:/-]+\Z")
 _RANGE = re.compile(r"(\d+)-(\d+)\Z")
-FORMS = "write OP, OP@PHASE, OP/LAYERS or OP@PHASE/LAYERS"
+
+
+@dataclass(frozen=True, slots=True)
+class Regime:
+    """A named range of situations that an op tells apart. most: the largest amount of the op's measure in it; None is
+    without bound, as every phase is."""
+
+    name: str
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place in the grammar above. phase, layers: None where it does not say."""
+    """A place in the grammar above. regime, site: None where it does not say; site is a pattern."""
 
     op: str
-    phase: str | None = None
-    layers: str | None = None
+    regime: str | None = None
+    site: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> Slot:
         """The slot that a text names, whether or not there is one."""
-        place, slash, layers = text.partition("/")
-        op, at, phase = place.partition("@")
-        return cls(op, phase if at else None, layers if slash else None)
+        place, slash, site = text.partition("/")
+        op, at, regime = place.partition("@")
+        return cls(op, regime if at else None, site if slash else None)
 
-    def covers(self, op: str, phase: str | None, layer: str | None = None, *, counted: bool = True) -> bool:
-        """Whether it names this phase of this op, and where it names layers this layer."""
-        if self.op != op or self.phase not in (None, phase):
+    def covers(self, op: str, regime: str | None, site: str | None = None, *, counted: bool = True) -> bool:
+        """Whether it names this regime of this op, and where it names sites this site."""
+        if self.op != op or self.regime not in (None, regime):
             return False
-        return self.layers is None or (layer is not None and matches(self.layers, layer, counted=counted))
+        return self.site is None or (site is not None and matches(self.site, site, counted=counted))
 
     @property
     def weight(self) -> tuple[bool, bool]:
-        """What says more goes first: layers, then a phase."""
-        return self.layers is not None, self.phase is not None
+        """What says more goes first: sites, then a regime."""
+        return self.site is not None, self.regime is not None
+
+    def __str__(self) -> str:
+        place = self.op if self.regime is None else f"{self.op}@{self.regime}"
+        return place if self.site is None else f"{place}/{self.site}"
 
 
 @dataclass(frozen=True, slots=True)
-class Layers:
-    """The layers of one op: numbered from 0 where they are counted, else by name."""
+class Sites:
+    """The sites of one op: numbered from 0 where they are counted, else by name. facts: what each says of itself."""
 
     names: tuple[str, ...]
     counted: bool
+    facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, value: Any) -> Layers | None:
-        """The layers that a setting holds, a number or a sequence of names; None where it holds neither."""
+    def of(cls, value: Any) -> Sites | None:
+        """The sites that a setting holds: a number, a sequence of names, or names with their facts, as a mapping or as
+        pairs. None where it holds none of them."""
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             return cls(tuple(map(str, range(value))), True)
-        if isinstance(value, (list, tuple)) and value and all(isinstance(name, str) for name in value):
-            distinct = len(set(value)) == len(value)
-            # A number would read as a place among layers that are counted.
-            named = all(_NAME.match(name) and not name.isdecimal() for name in value)
-            return cls(tuple(value), False) if distinct and named else None
-        return None
+        if not isinstance(value, (list, tuple, Mapping)) or not value:
+            return None
+        pairs: list[Any] = list(value.items() if isinstance(value, Mapping) else value)
+        if all(isinstance(name, str) for name in pairs):
+            return cls(tuple(pairs), False) if _are_names(pairs) else None
+        found = [tuple(pair) for pair in pairs if isinstance(pair, (list, tuple)) and len(pair) == 2]
+        if len(found) < len(value) or not _are_names([name for name, _ in found]):
+            return None
+        try:
+            facts = {name: dict(said) for name, said in found}
+        except (TypeError, ValueError):
+            return None
+        return cls(tuple(facts), False, facts)
 
     def chosen(self, pattern: str) -> tuple[str, ...]:
-        """The layers that a pattern names, in order."""
+        """The sites that a pattern names, in order."""
         return tuple(name for name in self.names if matches(pattern, name, counted=self.counted))
 
     def missing(self, pattern: str) -> list[str]:
-        """The parts of a pattern that name no layer, or a range that ends beyond the last."""
+        """The parts of a pattern that name no site, or a range that ends beyond the last."""
         found = []
         for part in pattern.split("+"):
             bounds = _RANGE.match(part) if self.counted else None
@@ -85,7 +111,7 @@ class Layers:
         return found
 
     def spell(self, names: Sequence[str]) -> str:
-        """Some of the layers as a pattern: `0-3+7`, or their names joined."""
+        """Some of the sites as a pattern: `0-3+7`, or their names joined."""
         if not self.counted:
             return "+".join(names)
         runs: list[list[int]] = []
@@ -97,12 +123,35 @@ class Layers:
         return "+".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
     def __str__(self) -> str:
-        return f"layers 0 to {len(self.names) - 1}" if self.counted else f"layers {', '.join(self.names)}"
+        return f"sites 0 to {len(self.names) - 1}" if self.counted else f"sites {', '.join(self.names)}"
 
 
-def matches(pattern: str, layer: str, *, counted: bool) -> bool:
-    """Whether a pattern names a layer."""
-    return any(part(layer) for part in _compiled(pattern, counted))
+def _are_names(names: Any) -> bool:
+    """Whether all are names, each once. A number would read as a place among sites that are counted."""
+    every = list(names)
+    return len(set(map(str, every))) == len(every) and all(
+        isinstance(name, str) and _NAME.match(name) and not name.isdecimal() and not _RANGE.match(name)
+        for name in every
+    )
+
+
+def spelled(names: Sequence[str]) -> str:
+    """Sites as the pattern that names them, whether they are counted or have names."""
+    return Sites(tuple(names), all(name.isdecimal() for name in names)).spell(names)
+
+
+def expanded(pattern: str) -> tuple[str, ...]:
+    """The sites that a spelled pattern names: every number of a range, and names as they are."""
+    found: list[str] = []
+    for part in pattern.split("+"):
+        bounds = _RANGE.match(part)
+        found += [part] if bounds is None else map(str, range(int(bounds[1]), int(bounds[2]) + 1))
+    return tuple(found)
+
+
+def matches(pattern: str, site: str, *, counted: bool) -> bool:
+    """Whether a pattern names a site."""
+    return any(part(site) for part in _compiled(pattern, counted))
 
 
 @lru_cache(maxsize=1024)
@@ -121,4 +170,4 @@ def _parts(pattern: str, counted: bool) -> Iterator[Any]:
 
 def _between(first: int, last: int) -> Any:
     """A test of a number between two, both included."""
-    return lambda layer: first <= int(layer) <= last
+    return lambda site: first <= int(site) <= last

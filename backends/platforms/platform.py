@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from confbag.backends.platforms import arch as arches
+from confbag.backends.words.spelling import Spelled
 from confbag.errors import PlatformError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def canonical(distribution: str) -> str:
 
 
 @dataclass(frozen=True)
-class Platform:
+class Platform(Spelled):
     """The facts of one machine, immutable and comparable; two with the same facts are equal whatever they are called.
 
     device: a device kind. arch: in our spelling; None when nobody could tell, and then no closed set holds it.

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from confbag.backends.declare.columns import Entry, Wanted, captured, entries, fills, rules
-from confbag.backends.declare.registry import Registry
+from confbag.backends.declare.columns import COLUMNS, cell, value_of
+from confbag.backends.declare.implementation import Implementation
 from confbag.backends.declare.rules import Fill, Rule
-from confbag.backends.render.catalog_words import (
-    LEGEND,
-    cache_dtypes,
-    invariant_in,
-    machine,
-    marked,
-    notes,
-    page_sizes,
-    proposed,
-    sets,
-    where,
-)
+from confbag.backends.declare.wanted import Wanted
+from confbag.backends.render.catalog_words import LEGEND, machine, marked, notes, proposed, sets, where
 from confbag.backends.render.terminal import BLANK, BOLD, DIM, columns, text_of
 from confbag.backends.words.rejection import say
 from confbag.words.text import printable
@@ -46,22 +35,23 @@ SHORT = {
 }
 
 
-def table(registry: Registry, op: str, wanted: Wanted, *, colour: bool = False) -> str:
+def table(wanted: Wanted, *, colour: bool = False) -> str:
     """What is asked for, 80 columns wide."""
-    return text_of(_table(registry, op, wanted), colour=colour)
+    return text_of(_table(wanted), colour=colour)
 
 
-def data(registry: Registry, op: str, wanted: Wanted) -> str:
-    """What is asked for as JSON."""
+def data(wanted: Wanted) -> str:
+    """What is asked for as JSON: a row by the columns of a catalogue file, and whatever of a rule is said."""
     listed = {
-        "op": op,
-        "rows": [asdict(entry) for entry in entries(registry, op, wanted)],
-        "facts": {name: _plain(condition.data) for name, condition in registry.named.items()},
+        "op": wanted.op,
+        "rows": [{column.name: _plain(column.of(row)) for column in COLUMNS} for row in wanted.rows],
+        "facts": {name: _plain(condition.data) for name, condition in wanted.registry.named.items()},
         "rules": [
             {
                 "name": rule.name,
                 "when": _plain(rule.when.data),
-                "phases": list(rule.phases),
+                "regimes": list(rule.regimes),
+                "up_to": rule.up_to,
                 "proposes": rule.propose,
                 "same_as": rule.same_as,
                 "only": rule.only,
@@ -69,7 +59,7 @@ def data(registry: Registry, op: str, wanted: Wanted) -> str:
                 "why": rule.why,
                 "plugin": rule.plugin,
             }
-            for rule in rules(registry, op, wanted)
+            for rule in wanted.rules
         ],
         "settings": [
             {
@@ -82,53 +72,52 @@ def data(registry: Registry, op: str, wanted: Wanted) -> str:
                 "why": fill.why,
                 "plugin": fill.plugin,
             }
-            for fill in fills(registry, op, wanted)
+            for fill in wanted.fills
         ],
     }
     return json.dumps(listed, indent=2) + "\n"
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _table(registry: Registry, op: str, wanted: Wanted) -> Iterator[Table | Text]:
-    shown = entries(registry, op, wanted)
+def _table(wanted: Wanted) -> Iterator[Table | Text]:
     yield columns([[Text(title, BOLD) for title in TITLES]], *WIDTHS)
     yield Text("-" * 80, DIM)
-    for entry in shown:
+    for row in wanted.rows:
         cells = (
-            entry.name,
-            _short(entry.phases),
-            page_sizes(entry),
-            _short(cache_dtypes(entry).split()),
-            marked(str(entry.topk or "-"), entry, "topk"),
-            _short(entry.features),
-            _short(invariant_in(entry)),
-            "yes" if captured(entry) else "no",
+            row.name,
+            _short(row.regimes),
+            cell(row, "pages"),
+            _short(cell(row, "kv").split(", ")),
+            marked(cell(row, "topk") or "-", row, "topk"),
+            _short(row.requires.features),
+            _short(cell(row, "deterministic").split(", ")),
+            cell(row, "graph"),
         )
-        yield columns([[printable(cell) for cell in cells]], *WIDTHS)
-        kinds = f"{', '.join(entry.kinds)} on " if entry.kinds else ""
-        parts = [kinds + machine(entry), *entry.components, *entry.toolkit, *_terminal_notes(entry)]
+        yield columns([[printable(each) for each in cells]], *WIDTHS)
+        kinds = f"{kind} on " if (kind := cell(row, "kind")) else ""
+        parts = [kinds + machine(row), *row.requires.components, *row.requires.toolkit, *_terminal_notes(row)]
         yield columns([["", Text(printable("; ".join(parts)), DIM)]], 1)
-    if not shown:
+    if not wanted.rows:
         yield Text("no backend is all of this")
     yield BLANK
     yield columns([[LEGEND.replace("\n", " ")]])
-    yield from _section("RULES, IN ORDER: the first whose backend can run decides", _rules(rules(registry, op, wanted)))
-    yield from _section("SETTINGS THAT RULES FILL, IN ORDER", _fills(fills(registry, op, wanted)))
+    yield from _section("RULES, IN ORDER: the first whose backend can run decides", _rules(wanted.rules))
+    yield from _section("SETTINGS THAT RULES FILL, IN ORDER", _fills(wanted.fills))
 
 
-def _terminal_notes(entry: Entry) -> Iterator[str]:
-    if entry.topk_pages:
-        yield f"any topk with page {say(entry.topk_pages)}"
-    yield from notes(entry)
+def _terminal_notes(row: Implementation) -> Iterator[str]:
+    if pages := value_of(row, "topk_pages"):
+        yield f"any topk with page {say(pages)}"
+    yield from notes(row)
 
 
 def _short(names: Iterable[str]) -> str:
-    return " ".join(SHORT.get(name, name) for name in names) or "-"
+    return " ".join(SHORT.get(name, name) for name in names if name) or "-"
 
 
 def _rules(listed: Sequence[Rule]) -> Iterator[tuple[str, str, str]]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from confbag.backends.declare.columns import Entry, Wanted, captured, entries, fills, rules
-from confbag.backends.declare.registry import Registry
+from confbag.backends.declare.columns import cell
+from confbag.backends.declare.implementation import Implementation
+from confbag.backends.declare.wanted import Wanted
 from confbag.backends.render.catalog_words import (
     LEGEND,
     branches,
-    cache_dtypes,
-    invariant_in,
     marked,
     notes,
-    page_sizes,
     proposed,
     sets,
     unmarked_machine,
@@ -32,22 +30,23 @@ own class. `confbag catalog` prints this page in a terminal, filtered by `--devi
 """
 
 
-def markdown(registry: Registry, op: str, wanted: Wanted) -> str:
+def markdown(wanted: Wanted) -> str:
     """What is asked for as a page."""
-    return "\n".join(_markdown(registry, op, wanted)) + "\n"
+    return "\n".join(_markdown(wanted)) + "\n"
 
 
-def _markdown(registry: Registry, op: str, wanted: Wanted) -> Iterator[str]:
-    if op == "attention":
+def _markdown(wanted: Wanted) -> Iterator[str]:
+    registry = wanted.registry
+    if wanted.op == "attention":
         yield HEADING
     else:
-        yield f"# {op}\n"
+        yield f"# {wanted.op}\n"
     yield LEGEND.replace("\n", " ")
     yield ""
     titles = ("backend", "kind", "device and architectures", "components", "phases", "pages", "KV dtypes", "topk")
     yield from _grid(
         (*titles, "features", "batch invariant", "graph", "runs", "notes"),
-        (tuple(_row(entry)) for entry in entries(registry, op, wanted)),
+        (tuple(_row(row)) for row in wanted.rows),
     )
     if registry.named:
         yield "## Facts with a name\n"
@@ -58,7 +57,7 @@ def _markdown(registry: Registry, op: str, wanted: Wanted) -> Iterator[str]:
         ("", "rule", "proposes", "where", "because"),
         (
             (str(number), code(rule.name), code(proposed(rule)), escape(where(rule)), escape(rule.why))
-            for number, rule in enumerate(rules(registry, op, wanted), 1)
+            for number, rule in enumerate(wanted.rules, 1)
         ),
     )
     yield "## Settings that rules fill, in order\n"
@@ -67,29 +66,30 @@ def _markdown(registry: Registry, op: str, wanted: Wanted) -> Iterator[str]:
         ("", "rule", "sets", "where", "because"),
         (
             (str(number), code(fill.name), escape(sets(fill)), escape(str(fill.when)), escape(fill.why))
-            for number, fill in enumerate(fills(registry, op, wanted), 1)
+            for number, fill in enumerate(wanted.fills, 1)
         ),
     )
 
 
-def _row(entry: Entry) -> Iterator[str]:
-    yield code(entry.name)
-    yield _words(entry.kinds, entry, "kind")
-    yield marked(escape(unmarked_machine(entry)), entry, "device", "arch", "device_features")
-    yield _words((*entry.components, *entry.toolkit), entry, "components", "toolkit")
-    yield _words(entry.phases, entry, "phases")
-    yield marked(escape(page_sizes(entry) or "-"), entry, "pages", "branching_pages")
-    yield _words(cache_dtypes(entry).split(), entry, "kv")
-    yield marked(escape(branches(entry)), entry, "topk", "topk_pages")
-    yield _words(entry.features, entry, "features")
-    yield _words(invariant_in(entry) or ("none",), entry, "deterministic")
-    yield marked("yes" if captured(entry) else "no", entry, "graph")
-    yield code(entry.target) if entry.target else escape(entry.engine or "-")
-    yield escape("; ".join(notes(entry))) or "-"
+def _row(row: Implementation) -> Iterator[str]:
+    yield code(row.name)
+    yield _cell(row, "kind")
+    yield marked(escape(unmarked_machine(row)), row, "device", "arch", "device_features")
+    needed = ", ".join((*row.requires.components, *row.requires.toolkit))
+    yield marked(escape(needed or "-"), row, "components", "toolkit")
+    yield _cell(row, "phases")
+    yield _cell(row, "pages", "branching_pages")
+    yield _cell(row, "kv")
+    yield marked(escape(branches(row) or "-"), row, "topk", "topk_pages")
+    yield _cell(row, "features")
+    yield _cell(row, "deterministic", otherwise="none")
+    yield _cell(row, "graph")
+    yield code(row.target_name) if row.target_name else escape(row.engine or "-")
+    yield escape("; ".join(notes(row))) or "-"
 
 
-def _words(words: Iterable[str], entry: Entry, *names: str) -> str:
-    return marked(escape(", ".join(words) or "-"), entry, *names)
+def _cell(row: Implementation, column: str, *beside: str, otherwise: str = "-") -> str:
+    return marked(escape(cell(row, column) or otherwise), row, column, *beside)
 
 
 def _grid(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

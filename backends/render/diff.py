@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from confbag.backends.compare.diff import DECISIVE, BindingChange, Change, Diff, SettingChange
+from confbag.backends.declare.slots import Slot
 from confbag.backends.platforms.components import components
-from confbag.backends.render.page import data_text, fault_subject, reason, rule_name
+from confbag.backends.render.page import data_text, fault_subject, reason
 from confbag.backends.render.terminal import BAD, BLANK, BOLD, DIM, GOOD, columns, labelled, text_of
 from confbag.words.text import printable
 
@@ -31,6 +32,7 @@ def render(diff: Diff, *, colour: bool = False) -> str:
 
 def _parts(diff: Diff) -> Iterator[Table | Text]:
     yield labelled((("A", printable(diff.a.name)), ("B", printable(diff.b.name))), HEAD)
+    yield from _schemas(diff)
     if diff.same:
         yield BLANK
         yield Text("no difference" + (" in what is decided" if diff.platform or diff.assumed else ""), GOOD)
@@ -54,12 +56,22 @@ def _parts(diff: Diff) -> Iterator[Table | Text]:
         yield from _faults(label, side)
 
 
+def _schemas(diff: Diff) -> Iterator[Table | Text]:
+    """Whose settings they are, where the sides differ in that, or in what could be set when they were written."""
+    a, b = diff.a, diff.b
+    if a.schema != b.schema:
+        yield from _section("SCHEMA", [("schema", a.schema, b.schema)])
+    elif a.digest and b.digest and a.digest != b.digest:
+        yield BLANK
+        yield columns([("", f"the keys of the schema {printable(a.schema)} have changed in between")], 1)
+
+
 def _alike(changes: Iterable[BindingChange]) -> Iterator[list[BindingChange]]:
     """The phases of one op that differ alike, together."""
     together: dict[tuple[object, ...], list[BindingChange]] = {}
     for change in changes:
         told = (
-            change.slot.partition("@")[0],
+            Slot.parse(change.slot).op,
             *map(_runs, (change.a, change.b)),
             _no(change.against_a),
             _no(change.against_b),
@@ -73,27 +85,32 @@ def _group(group: Sequence[BindingChange], diff: Diff) -> Iterator[Table | Text]
     yield Text(", ".join(printable(change.slot) for change in group))
     lines: list[tuple[str, str, str | Text]] = [("", "A", Text(_runs(first.a), _style(first.a)))]
     if no := _no(first.against_b):
-        lines.append(("", "", Text(f"not {printable(first.b.provider)} - {no}", DIM)))
+        lines.append(("", "", Text(f"not {_name(first.against_b)} - {no}", DIM)))
     lines.append(("", "B", Text(_runs(first.b), _style(first.b))))
     if no := _no(first.against_a):
-        lines.append(("", "", Text(f"not {printable(first.a.provider)} - {no}", DIM)))
+        lines.append(("", "", Text(f"not {_name(first.against_a)} - {no}", DIM)))
     because = dict.fromkeys(_cause(name, diff) for change in group for name in change.because)
     lines += [("", "" if number else "as", cause) for number, cause in enumerate(because)]
     yield columns(lines, 1, 2)
 
 
 def _style(decided: Decided) -> str:
-    return BAD if decided.used and decided.provider is None else BOLD
+    return BAD if decided.used and not decided.runs else BOLD
+
+
+def _name(rejection: Rejection | None) -> str:
+    return printable(rejection.provider if rejection is not None else "")
 
 
 def _runs(decided: Decided) -> str:
     """What runs an op, decided by what, and where it is found."""
     if not decided.used:
         return f"not used: {printable(decided.skipped_because)}" if decided.skipped_because else "not used"
-    if decided.provider is None:
+    if not decided.runs:
         return "nothing can run"
-    name = f"{decided.provider} ({decided.variant})" if decided.variant else decided.provider
-    return printable(f"{name}, by {rule_name(decided.rule or 'no rule')}")
+    parts = [f"{runs.name}{'' if runs.most is None else f' up to {runs.most}'}" for runs in decided.runs]
+    by = dict.fromkeys(str(runs.decider) for runs in decided.runs)
+    return printable(f"{', then '.join(parts)}, by {', '.join(by)}")
 
 
 def _no(rejection: Rejection | None) -> str:

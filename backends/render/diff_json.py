@@ -6,17 +6,19 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from confbag.backends.render.json import rejection_dict
+from confbag.backends.declare.slots import PHASES, Slot
+from confbag.backends.render.json import decided_by, fault_dict, rejection_dict
 from confbag.words.plain import finite
 
 if TYPE_CHECKING:
     from confbag.backends.compare.diff import BindingChange, Change, Diff
+    from confbag.backends.compare.lock import Runs
     from confbag.backends.compare.sides import Decided, Fact, Side, Valued
     from confbag.backends.words.rejection import Rejection
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def render(diff: Diff) -> str:
@@ -44,19 +46,20 @@ def _side(side: Side) -> dict[str, Any]:
     return {
         "name": side.name,
         "kind": side.kind,
+        "schema": {"name": side.schema, "digest": side.digest or None},
         "platform": side.platform,
         "fingerprint": side.fingerprint,
-        "faults": [{**rejection_dict(fault), "op": fault.op, "phase": fault.phase} for fault in side.faults],
+        "faults": [fault_dict(fault) for fault in side.faults],
     }
 
 
 def _binding(change: BindingChange) -> dict[str, Any]:
-    place, _, layers = change.slot.partition("/")
-    op, _, phase = place.partition("@")
+    slot = Slot.parse(change.slot)
     return {
-        "op": op,
-        "phase": phase or None,
-        "layers": layers or None,
+        "op": slot.op,
+        "site": slot.site,
+        "regime": slot.regime,
+        "phase": slot.regime if slot.regime in PHASES else None,
         "a": _decided(change.a),
         "b": _decided(change.b),
         "against_a": _against(change.against_a),
@@ -68,14 +71,21 @@ def _binding(change: BindingChange) -> dict[str, Any]:
 def _decided(decided: Decided) -> dict[str, Any]:
     return {
         "used": decided.used,
-        "provider": decided.provider,
-        "variant": decided.variant,
-        "target": decided.target,
-        "engine": decided.engine,
-        "rule": decided.rule,
+        "members": [_runs(runs) for runs in decided.runs],
         "why": decided.why,
         "skipped_because": decided.skipped_because,
-        "assumed": list(decided.assumed),
+        "assumed": sorted(decided.assumed),
+    }
+
+
+def _runs(runs: Runs) -> dict[str, Any]:
+    return {
+        "most": runs.most,
+        "provider": runs.provider,
+        "variant": runs.variant,
+        "target": runs.target,
+        "engine": runs.engine,
+        "decided_by": decided_by(runs.decider),
     }
 
 

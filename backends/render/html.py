@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from confbag.backends.render.page import Group, Page, page
+from confbag.backends.render.page import Group, Page, page, slots
 from confbag.words.text import count
 
 if TYPE_CHECKING:
@@ -46,6 +46,13 @@ def render(plan: Plan, *, all: bool = False) -> str:
     )
 
 
+def fragment(plan: Plan) -> str:
+    """The plan for a page that is not ours, as a notebook is: the body alone, its style kept to itself."""
+    shown = page(plan)
+    body = "\n".join(_body(shown, f"confbag plan {dict(shown.head)['plan']}"))
+    return f'<div class="confbag-plan">\n{body}\n</div>\n'
+
+
 def _body(shown: Page, title: str) -> Iterator[str]:
     yield f"<h1>{escape(title)}</h1>"
     yield from _table((), ((_text(name), _text(text)) for name, text in shown.head))
@@ -76,13 +83,19 @@ def _body(shown: Page, title: str) -> Iterator[str]:
     yield from _section("Environment that bind sets", ("variable", "value"), map(_codes, shown.environment))
     yield from _section("Native libraries", ("library or op", "needs"), map(_codes, shown.libraries))
     yield from _section("Not understood", ("flag", "why"), ((_code(name), _text(why)) for name, why in shown.ignored))
+    yield from _section(
+        "Not arranged for determinism",
+        ("operations", "why"),
+        ((_text(name), _text(why)) for name, why in shown.not_arranged),
+    )
+    yield from _section("Notes", (), ((_text(text),) for text in shown.notes))
     yield from _section("Not covered by this plan", (), ((_text(text),) for text in shown.not_covered))
 
 
 def _reasons(group: Group) -> Iterator[str]:
     if group.against:
-        slots = ", ".join(row.slot for row in group.rows)
-        yield f"<details><summary>Why not another: {_code(slots)} ({count(len(group.against), 'reason')})</summary>"
+        reasons = count(len(group.against), "reason")
+        yield f"<details><summary>Why not another: {_code(slots(group))} ({reasons})</summary>"
         yield from _table(
             ("not", "reason"), ((_code(against.providers), _text(against.reason)) for against in group.against)
         )

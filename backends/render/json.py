@@ -6,15 +6,18 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from confbag.backends.decide.library_needs import library_needs
+from confbag.backends.declare.slots import PHASES
 from confbag.errors import PlanError
+from confbag.schema.identity import digest_of, name_of
 from confbag.schema.leaves import leaves
 from confbag.words.plain import finite
 
 if TYPE_CHECKING:
-    from confbag.backends.decide.plan import Binding, Plan
+    from confbag.backends.decide.deciders import Decider
+    from confbag.backends.decide.plan import Binding, Member, Plan
     from confbag.backends.words.rejection import Rejection
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def render(plan: Plan, *, all: bool = False) -> str:
@@ -26,14 +29,17 @@ def plan_dict(plan: Plan, all: bool = False) -> dict[str, Any]:
     """The plan as plain data; with `all` one entry for each reason against a provider, else one for each provider."""
     return {
         "schema_version": SCHEMA_VERSION,
+        "schema": {"name": name_of(plan.asked.schema), "digest": digest_of(plan.asked.schema)},
         "fingerprint": plan.fingerprint(),
         "platform": {**finite(plan.platform.to_dict()), "name": plan.platform.name},
         "config": _config(plan),
         "bindings": [_binding(binding, all) for binding in plan.bindings],
-        "faults": [{**rejection_dict(fault), "op": fault.op, "phase": fault.phase} for fault in plan.faults],
+        "faults": [fault_dict(fault) for fault in plan.faults],
         "environment": dict(sorted(plan.environment.items())),
         "libraries": libraries(plan),
         "warnings": list(plan.warnings),
+        "notes": list(plan.notes),
+        "not_arranged": [{"name": name, "why": why} for name, why in plan.not_arranged],
         "ignored": [{"name": name, "why": why} for name, why in plan.asked.ignored.items()],
         "not_covered": list(plan.not_covered),
     }
@@ -79,8 +85,10 @@ def _binding(binding: Binding, all: bool) -> dict[str, Any]:
     rejections = binding.rejected if all else binding.first_rejections()
     return {
         "op": binding.op,
+        "site": binding.site,
+        "regime": binding.regime,
         "phase": binding.phase,
-        "layers": None if binding.layers is None else list(binding.layers),
+        "sites": None if binding.sites is None else list(binding.sites),
         "used": binding.used,
         "provider": binding.provider,
         "variant": binding.variant,
@@ -89,11 +97,40 @@ def _binding(binding: Binding, all: bool) -> dict[str, Any]:
         "why": binding.why,
         "skipped_because": binding.skipped_because,
         "assumed": list(binding.assumed),
+        "members": [_member(member) for member in binding.members],
         "rejected": [rejection_dict(rejection) for rejection in rejections],
     }
 
 
+def _member(member: Member) -> dict[str, Any]:
+    row = member.implementation
+    return {
+        "most": member.most,
+        "provider": row.provider,
+        "variant": row.variant,
+        "target": row.target_name,
+        "engine": row.engine if row.target is None else None,
+        "decided_by": decided_by(member.decider),
+        "why": member.why,
+        "graph": row.graph,
+        "assumed": list(member.assumed),
+    }
+
+
+def decided_by(decider: Decider) -> dict[str, str]:
+    """`{"rule": name}` or `{"step": name}`."""
+    return {"rule" if decider.rule else "step": decider.name}
+
+
+def fault_dict(fault: Rejection) -> dict[str, Any]:
+    """A fault of a plan: a rejection and the slot that it is about."""
+    phase = fault.regime if fault.regime in PHASES else None
+    slot = {"op": fault.op, "site": fault.site, "regime": fault.regime, "phase": phase}
+    return {**rejection_dict(fault), **slot}
+
+
 def rejection_dict(rejection: Rejection) -> dict[str, Any]:
+    """One reason against one provider."""
     return {
         "provider": rejection.provider,
         "code": rejection.code,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from confbag.backends.render.page import Group, Page, page
+from confbag.backends.render.page import Group, Page, page, slots
 from confbag.words.text import count
 
 if TYPE_CHECKING:
@@ -75,12 +75,16 @@ def _lines(shown: Page) -> Iterator[str]:
         ((code(name), escape(needs)) for name, needs in shown.libraries),
     )
     yield from _section("Not understood", ("flag", "why"), ((code(name), escape(why)) for name, why in shown.ignored))
+    yield from _section(
+        "Not arranged for determinism", ("operations", "why"), ((code(n), escape(w)) for n, w in shown.not_arranged)
+    )
+    yield from _bullets("Notes", (escape(text) for text in shown.notes))
     yield from _bullets("Not covered by this plan", (escape(text) for text in shown.not_covered))
 
 
 def _reasons(groups: Sequence[Group]) -> Iterator[str]:
     rows = [
-        (code(", ".join(row.slot for row in group.rows)), code(against.providers), escape(against.reason))
+        (code(slots(group)), code(against.providers), escape(against.reason))
         for group in groups
         for against in group.against
     ]

@@ -11,18 +11,18 @@ from confbag.backends.decide.library_needs import library_needs
 from confbag.backends.words.rejection import Rejection, say
 from confbag.errors import PlanError
 from confbag.schema.leaves import Leaf, leaves
-from confbag.words.text import count, printable
+from confbag.words.text import amount, count, printable
 
 if TYPE_CHECKING:
-    from confbag.backends.decide.plan import Binding, Plan
+    from confbag.backends.decide.plan import Binding, Member, Plan
     from confbag.bag.bag import Bag
 
 SHORT = 12
-STEPS = ("setting", "pin", "prefer", "priority", "fallback", "no rule")
 
 
 class Row(NamedTuple):
-    """One op and phase: what runs it and what decided."""
+    """One slot, or one member of a chain that it runs, the slot named before the first: what runs it and what
+    decided."""
 
     slot: str
     implementation: str
@@ -37,7 +37,7 @@ class Against(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The phases of one op that were decided alike, and the reasons that they share."""
+    """The slots of one op that were decided alike, and the reasons that they share."""
 
     rows: tuple[Row, ...]
     because: str | None
@@ -55,9 +55,16 @@ class Page(NamedTuple):
     filled: tuple[tuple[str, str, str], ...]
     environment: tuple[tuple[str, str], ...]
     libraries: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    not_arranged: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
     ignored: tuple[tuple[str, str], ...]
     not_covered: tuple[str, ...]
+
+
+def slots(group: Group) -> str:
+    """The slots of a group."""
+    return ", ".join(row.slot for row in group.rows if row.slot)
 
 
 def page(plan: Plan, *, all: bool = False) -> Page:
@@ -65,7 +72,7 @@ def page(plan: Plan, *, all: bool = False) -> Page:
     used = [binding for binding in plan.bindings if binding.used]
     return Page(
         head=tuple(_head(plan)),
-        groups=tuple(_groups(used, all)),
+        groups=tuple(_groups(plan, used, all)),
         unused=tuple((slot(b), printable(b.skipped_because or "not used")) for b in plan.bindings if not b.used),
         faults=tuple(
             (fault_subject(fault), printable(reason(fault)), printable(fault.hint) if fault.hint else None)
@@ -74,6 +81,8 @@ def page(plan: Plan, *, all: bool = False) -> Page:
         filled=tuple(_filled(plan)),
         environment=tuple((printable(name), printable(value)) for name, value in sorted(plan.environment.items())),
         libraries=tuple(_libraries(plan)),
+        notes=tuple(printable(text) for text in plan.notes),
+        not_arranged=tuple((printable(name), printable(why)) for name, why in plan.not_arranged),
         warnings=tuple(printable(text) for text in plan.warnings),
         ignored=tuple((printable(name), printable(why)) for name, why in plan.asked.ignored.items()),
         not_covered=tuple(printable(text) for text in plan.not_covered),
@@ -89,25 +98,35 @@ def settled(plan: Plan) -> Bag:
 
 
 def slot(binding: Binding) -> str:
-    """`op` or `op@phase`, with layers where those differ, as a pin and `why` name it."""
+    """`op` or `op@regime`, with sites where those differ, as a pin and `why` name it."""
     return printable(binding.slot)
 
 
-def provider(binding: Binding) -> str:
-    """What runs it: `provider (variant)`, or that nothing does."""
-    if binding.provider is None:
+def runs(member: Member) -> str:
+    """What runs: `provider (variant)`."""
+    return printable(member.implementation.name)
+
+
+def bound(plan: Plan, op: str, member: Member) -> str | None:
+    """So much of the op's measure at most, in words; None without bound."""
+    measure = plan.registry.ops[op].measure
+    return None if member.most is None or measure is None else f"up to {printable(amount(member.most, measure))}"
+
+
+def provider(plan: Plan, binding: Binding) -> str:
+    """What runs it: `provider (variant)`, a chain of them, or that nothing does."""
+    if not binding.members:
         return "nothing" if binding.used else "not used"
-    return printable(f"{binding.provider} ({binding.variant})" if binding.variant else binding.provider)
+    if len(binding.members) == 1:
+        return runs(binding.members[0])
+    bounds = [bound(plan, binding.op, member) for member in binding.members]
+    parts = (runs(member) + (f" {most}" if most else "") for member, most in zip(binding.members, bounds, strict=True))
+    return ", then ".join(parts)
 
 
 def decided(binding: Binding) -> str:
     """What decided, in a word or two: setting, pin, a rule by its name."""
-    return rule_name(binding.rule or "no rule") if binding.provider is not None else "nothing can run"
-
-
-def rule_name(rule: str) -> str:
-    """A rule by its name; a step of the choice, or the key that decided, as it is."""
-    return printable(rule if rule in STEPS or "." in rule else f"rule {rule}")
+    return printable(", ".join(dict.fromkeys(str(each.decider) for each in binding.members)) or "nothing can run")
 
 
 def reason(rejection: Rejection) -> str:
@@ -116,7 +135,7 @@ def reason(rejection: Rejection) -> str:
 
 
 def fault_subject(fault: Rejection) -> str:
-    """Whom a fault is about: the op and phase and the provider, as far as it names them."""
+    """Whom a fault is about: the slot and the provider, as far as it names them."""
     return printable(" ".join(part for part in (fault.slot, fault.provider) if part) or "the plan")
 
 
@@ -143,7 +162,7 @@ def config_line(bag: Bag) -> str:
 def against(group: Sequence[Binding], *, all: bool = False) -> Iterator[Against]:
     """The first reason of every other provider, those that share one together; with `all` every reason, one by one.
 
-    A provider is named with its phase, `triton@decode`, where the phases or layers of the group differ about it.
+    A provider is named with its regime, `triton@decode`, where the regimes or sites of the group differ about it.
     """
     found: dict[tuple[str, str], list[str]] = {}
     for binding in group:
@@ -169,18 +188,40 @@ def _head(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "config", config_line(plan.asked)
 
 
-def _groups(bindings: Sequence[Binding], all: bool) -> Iterator[Group]:
+def _groups(plan: Plan, bindings: Sequence[Binding], all: bool) -> Iterator[Group]:
     def alike(binding: Binding) -> tuple[Any, ...]:
-        return binding.op, provider(binding), binding.why, binding.assumed
+        # A range is bounded by itself, so that two that run the same differ in bounds alone.
+        said = [(runs(each), each.why, each.assumed) for each in binding.members]
+        return binding.op, said, binding.why
 
-    for (_, _, why, assumed), members in groupby(bindings, key=alike):
+    for _, members in groupby(bindings, key=alike):
         group = list(members)
         yield Group(
-            rows=tuple(Row(slot(binding), provider(binding), decided(binding)) for binding in group),
-            because=printable(why) if why else None,
-            assumed=tuple(printable(fact) for fact in assumed),
+            rows=tuple(row for binding in group for row in _rows(plan, binding)),
+            because=because(plan, group[0]),
+            assumed=tuple(printable(fact) for fact in group[0].assumed),
             against=tuple(against(group, all=all)),
         )
+
+
+def _rows(plan: Plan, binding: Binding) -> Iterator[Row]:
+    if not binding.members:
+        yield Row(slot(binding), "nothing", "nothing can run")
+    for number, member in enumerate(binding.members):
+        most = bound(plan, binding.op, member)
+        name = f"{most}: {runs(member)}" if most else f"beyond: {runs(member)}" if number else runs(member)
+        yield Row("" if number else slot(binding), name, printable(str(member.decider)))
+
+
+def because(plan: Plan, binding: Binding) -> str | None:
+    """Why it runs what it runs; of a chain why each of its members."""
+    whys = dict.fromkeys(member.why for member in binding.members if member.why)
+    if not binding.members:
+        return printable(binding.why) if binding.why else None
+    if len(whys) <= 1:
+        return printable(next(iter(whys))) if whys else None
+    parts = ((bound(plan, binding.op, each) or "beyond", each.why) for each in binding.members)
+    return printable("; ".join(f"{most}: {why}" for most, why in parts))
 
 
 def _libraries(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -197,8 +238,8 @@ def _libraries(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def _filled(plan: Plan) -> Iterator[tuple[str, str, str]]:
     known = leaves(plan.asked.schema)
-    for key, (value, rule, why) in plan.filled.items():
-        yield printable(key), value_text(known[key], value), printable(f"{rule}: {why}" if why else rule)
+    for key, by in plan.filled.items():
+        yield printable(key), value_text(known[key], by.value), printable(f"{by.rule}: {by.why}" if by.why else by.rule)
 
 
 def value_text(leaf: Leaf, value: Any) -> str:

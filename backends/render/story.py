@@ -12,6 +12,8 @@ from confbag.backends.render import terminal
 from confbag.backends.render.page import (
     Against,
     against,
+    because,
+    bound,
     decided,
     fault_subject,
     platform_line,
@@ -25,7 +27,7 @@ from confbag.backends.render.terminal import BOLD, labelled, text_of
 from confbag.backends.words.rejection import say
 from confbag.schema.leaves import leaves
 from confbag.words.provenance import Layer, Setting
-from confbag.words.text import printable
+from confbag.words.text import listed, printable
 
 if TYPE_CHECKING:
     from confbag.backends.decide.plan import Binding, Plan
@@ -61,37 +63,49 @@ def _given(bag: Bag, setting: Setting) -> str:
 def _op_parts(plan: Plan, bindings: Sequence[Binding]) -> Iterator[Table | Text]:
     alike: dict[tuple[str | None, ...], list[Binding]] = {}
     for binding in bindings:
-        decision = provider(binding), binding.why, binding.skipped_because, binding.target
+        decision = provider(plan, binding), because(plan, binding), binding.skipped_because, binding.target
         alike.setdefault(decision, []).append(binding)
     for group in alike.values():
-        yield Text(f"{', '.join(slot(binding) for binding in group)}: {provider(group[0])}", BOLD)
-        yield labelled(_decision(group), LABEL)
+        yield Text(f"{', '.join(slot(binding) for binding in group)}: {provider(plan, group[0])}", BOLD)
+        yield labelled(_decision(plan, group), LABEL)
     yield labelled(_candidates([binding for binding in bindings if binding.used]), LABEL)
     keys = [key for binding in bindings for key in _keys(plan, binding)]
+    slots = {binding.slot.partition("/")[0] for binding in bindings}
     yield labelled(_set_by(settled(plan), keys), LABEL)
-    yield labelled([("platform", platform_line(plan)), *_faults(plan, _about_op(bindings[0].op))], LABEL)
+    about = [("note", printable(note)) for note in plan.notes if note.partition(":")[0] in slots]
+    yield labelled([*about, ("platform", platform_line(plan)), *_faults(plan, _about_op(bindings[0].op))], LABEL)
 
 
-def _decision(group: Sequence[Binding]) -> Iterator[tuple[str, str]]:
+def _decision(plan: Plan, group: Sequence[Binding]) -> Iterator[tuple[str, str]]:
     binding = group[0]
     if not binding.used:
         yield "because", printable(binding.skipped_because or "the op does not apply to this configuration")
         return
     by = {decided(member): None for member in group}
     yield "decided by", ", ".join(by)
-    if binding.why:
-        yield "because", printable(binding.why)
-    if binding.provider is not None:
-        engine = binding.implementation.engine if binding.implementation is not None else None
-        yield "runs", printable(binding.target or f"declared only; {engine or 'the engine'} constructs its own class")
+    why = because(plan, binding)
+    if why:
+        yield "because", why
+    for number, member in enumerate(binding.members):
+        row = member.implementation
+        most = bound(plan, binding.op, member)
+        target = row.target_name or f"declared only; {row.engine} constructs its own class"
+        yield "" if number else "runs", printable(f"{most}: {target}" if most else target)
+    yield from _sites(binding)
     assumed = dict.fromkeys(fact for member in group for fact in member.assumed)
     if assumed:
         yield "assumed", printable(", ".join(assumed))
 
 
+def _sites(binding: Binding) -> Iterator[tuple[str, str]]:
+    """The sites that a binding stands for, where they have names; of those that are counted the slot says which."""
+    if binding.sites is not None and not binding.sites[0].isdecimal():
+        yield "sites", printable(listed(binding.sites))
+
+
 def _keys(plan: Plan, binding: Binding) -> tuple[str, ...]:
     """The settings that may name a provider of a binding, the first that is not auto wins."""
-    return tuple(plan.registry.ops[binding.op].settings.get(binding.phase, ()))
+    return tuple(plan.registry.ops[binding.op].settings.get(binding.regime, ()))
 
 
 def _set_by(bag: Bag, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -147,12 +161,12 @@ def _key_parts(plan: Plan, key: str) -> Iterator[Table | Text]:
             lines.append(("", f"because {printable(setting.why)}"))
     named = [binding for binding in plan.bindings if binding.used and key in _keys(plan, binding)]
     first = [binding for binding in named if _keys(plan, binding)[0] == key] or named
-    lines += [("" if at else "decides", f"{slot(b)}: {_outcome(b)}") for at, b in enumerate(first)]
+    lines += [("" if at else "decides", f"{slot(b)}: {_outcome(plan, b)}") for at, b in enumerate(first)]
     yield labelled([*lines, *_candidates(first), *_kept_out(plan, key), *_faults(plan, _about_key(key))], LABEL)
 
 
-def _outcome(binding: Binding) -> str:
-    return decided(binding) if binding.provider is None else f"{provider(binding)}, by {decided(binding)}"
+def _outcome(plan: Plan, binding: Binding) -> str:
+    return f"{provider(plan, binding)}, by {decided(binding)}" if binding.members else decided(binding)
 
 
 def _kept_out(plan: Plan, key: str) -> Iterator[tuple[str, Text]]:

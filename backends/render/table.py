@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from confbag.backends.decide.plan import Plan
 
 SLOT, IMPLEMENTATION = 29, 21
-"""Column widths. The longest op and phase of ours, `dsv4.sparse_attention@prefill`, has 29 characters."""
+"""Column widths. The longest slot of ours, `dsv4.sparse_attention@prefill`, has 29 characters."""
 HEAD = 10
 REASON = 9
 KEY, VALUE = 28, 10
@@ -51,6 +51,8 @@ def _parts(shown: Page) -> Iterator[Table | Text]:
     yield from _section("ENVIRONMENT THAT BIND SETS", columns(_indented(shown.environment), 1, SLOT))
     yield from _section("NATIVE LIBRARIES", columns(_indented(shown.libraries), 1, SLOT))
     yield from _section("NOT UNDERSTOOD", columns(_indented(shown.ignored), 1, SLOT))
+    yield from _section("NOTES", columns((("", "-", text) for text in shown.notes), 1, 1))
+    yield from _section("NOT ARRANGED FOR DETERMINISM", columns(_indented(shown.not_arranged), 1, SLOT))
     yield from _section("NOT COVERED BY THIS PLAN", columns((("", "-", text) for text in shown.not_covered), 1, 1))
     yield from _section("WARNINGS", columns((("", "!", text) for text in shown.warnings), 1, 1), WARNING)
     title = f"NOTHING SATISFIES THIS PLAN ({count(len(shown.faults), 'fault')})"

@@ -20,10 +20,10 @@ knows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from confbag.backends.words.rejection import say
+from confbag.backends.words.versions import version_matches
 from confbag.errors import RegistrationError
 
 Facts = Mapping[str, Any]
@@ -182,15 +182,3 @@ def words(test: tuple[str, Any]) -> str:
         "max": f"at most {operand}",
         "multiple": f"a multiple of {operand}",
     }[kind]
-
-
-@lru_cache(maxsize=4096)
-def version_matches(specifier: str, version: str) -> bool:
-    """Whether a PEP 440 version satisfies a specifier; a pre-release counts as itself, a local part (+cpu) not."""
-    from packaging.specifiers import SpecifierSet
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        return SpecifierSet(specifier).contains(Version(version), prereleases=True)
-    except InvalidVersion:
-        return False

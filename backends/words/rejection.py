@@ -15,6 +15,7 @@ CODES = (
     "dtype",
     "head-size",
     "page-size",
+    "bound",
     "determinism",
     "graph",
     "topology",
@@ -39,12 +40,15 @@ _RANK = {code: rank for rank, code in enumerate(CODES)}
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """One reason against one provider.
+    """One reason against one provider, or one fault of a plan.
 
-    provider: None when the fault belongs to no single provider. field: the fact that failed (a settings key,
-    `platform.arch`, a component, a native op). required, actual: what it needs and what is there, both plain data.
-    origin: who asked for the value that failed (a source's place, a rule); None when nobody did. hint: what to do
-    instead. op, phase: set where the rejection is a fault.
+    provider: None when the fault belongs to no single provider.
+    code: one of CODES.
+    field: the fact that failed (a settings key, `platform.arch`, a component, a native op).
+    required, actual: what it needs and what is there, both plain data.
+    origin: who asked for the value that failed (a source's place, a rule); None when nobody did.
+    hint: what to do instead.
+    op, regime, site: the slot, set where the rejection is a fault.
     """
 
     provider: str | None
@@ -55,7 +59,8 @@ class Rejection:
     origin: str | None = None
     hint: str | None = None
     op: str | None = None
-    phase: str | None = None
+    regime: str | None = None
+    site: str | None = None
 
     @property
     def rank(self) -> int:
@@ -64,8 +69,11 @@ class Rejection:
 
     @property
     def slot(self) -> str | None:
-        """`op` or `op@phase`; None where the rejection is not a fault."""
-        return self.op if self.phase is None or self.op is None else f"{self.op}@{self.phase}"
+        """`op`, `op@regime`, `op@regime/sites`; None where the rejection is not a fault of an op."""
+        if self.op is None:
+            return None
+        place = self.op if self.regime is None else f"{self.op}@{self.regime}"
+        return place if self.site is None else f"{place}/{self.site}"
 
     def __str__(self) -> str:
         text = f"{self.code}: {self.field} must be {say(self.required)}, is {say(self.actual)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _TRAILER = re.compile(
     r"(?P<release>\d+(?:\.\d+)*)(?:[.-]?rc\.?(?P<candidate>\d+))?(?:[.-]?(?P<stage>alpha|beta|t|b)\.?(?P<number>\d+))?",
@@ -38,3 +39,20 @@ def release(text: str) -> tuple[int, ...]:
 
     normal = normalise_version(text)
     return Version(normal).release if normal else ()
+
+
+def public(text: str) -> str:
+    """A version without its local part (+cu130), as it is where it is none."""
+    return text.partition("+")[0]
+
+
+@lru_cache(maxsize=4096)
+def version_matches(specifier: str, version: str) -> bool:
+    """Whether a PEP 440 version satisfies a specifier; a pre-release counts as itself, a local part (+cpu) not."""
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return SpecifierSet(specifier).contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        return False

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from confbag.bag.validation import Chains, chained, validate
+from confbag.bag.chains import Chains, chained, covered, entries
+from confbag.bag.validation import validate
 from confbag.errors import ConfigError, Fault, RegistrationError
 from confbag.schema.config import Config
 from confbag.schema.frozen import freeze
 from confbag.schema.leaves import leaves, namespaces, retired
 from confbag.words.plain import fingerprint, plain
-from confbag.words.provenance import AUTO, Layer, Setting
+from confbag.words.provenance import AUTO, Filled, Layer, Setting
 from confbag.words.suggest import nearest
 
 if TYPE_CHECKING:
@@ -27,19 +27,17 @@ if TYPE_CHECKING:
     from confbag.namespaces.parallel import Parallel
     from confbag.namespaces.spec import Spec
 
-T = TypeVar("T")
-
 _DEFAULT = "default"
 _PATH = "model.path"
-_deriving = threading.RLock()
 
 
 class Bag:
     """Settings, typed and immutable: `bag.exec.attention.decode`, `bag["exec.attention.decode"]`, `bag.chain(...)` for
     who set it.
 
-    A namespace is an attribute that holds a frozen slotted object. Make one with `load`; `Bag(schema, settings)` is
-    what it calls.
+    A namespace is an attribute that holds a frozen slotted object; reading a field of it that is still `auto` raises
+    UnresolvedError, while `bag[key]` and `values()` show `auto`. Make one with `load`; `Bag(schema, settings)` is what
+    it calls; `Bag.of` reads an object that an engine keeps its own settings in.
     """
 
     # Slots, because a process reads these all the time; an engine's own namespaces are in __dict__, a little slower.
@@ -47,7 +45,6 @@ class Bag:
         "__dict__",
         "_chains",
         "_config",
-        "_derived",
         "_fingerprint",
         "_flat",
         "_root",
@@ -76,7 +73,6 @@ class Bag:
     _chains: Chains
     _config: Config
     _root: Config
-    _derived: dict[tuple[str, tuple[str, ...]], tuple[Any]]
     _flat: Mapping[str, Any] | None
     _fingerprint: str | None
 
@@ -89,8 +85,13 @@ class Bag:
         ignored: Mapping[str, str] | None = None,
         _checked: tuple[Chains, Config] | None = None,
     ) -> None:
-        """ConfigError holds every value that the schema refuses. read_from: the path that the checkpoint's facts are
-        of. ignored: what a record held that is not understood, by name, with the reason."""
+        """ConfigError holds every value that the schema refuses.
+
+        schema: the Config of the keys.
+        settings: what sources said, each with its layer.
+        read_from: the path that the checkpoint's facts are of.
+        ignored: what a record held that is not understood, by name, with the reason.
+        """
         if _checked is None:
             chains: Chains = chained(schema, settings)
             config, faults = validate(schema, chains)
@@ -112,7 +113,6 @@ class Bag:
             ("_chains", chains),
             ("_config", config),
             ("_root", root),
-            ("_derived", {}),
             ("_flat", None),
             ("_fingerprint", None),
         ):
@@ -127,35 +127,44 @@ class Bag:
     def values(self) -> Mapping[str, Any]:
         """Every leaf by its dotted key; secrets are Secret objects. Computed once, read-only."""
         if self._flat is None:
-            _put(self, "_flat", MappingProxyType(dict(_flatten(self._root, "", self._config))))
+            _put(self, "_flat", MappingProxyType(dict(_flatten("", self._config))))
             return self.values()
         return self._flat
 
     def chain(self, key: str) -> tuple[Setting, ...]:
-        """Every source that set the key, lowest layer first; the first one is its default."""
+        """Every source that set the key, the lowest first; the first one is its default."""
         leaf = leaves(self.schema).get(key)
         if leaf is None:
             raise KeyError(self._unknown(key))
         return (Setting(key, leaf.default, Layer.DEFAULT, _DEFAULT), *self._chains.get(key, ()))
 
     def setting(self, key: str) -> Setting:
-        """The one that wins: its value as the source gave it, and where that is."""
+        """The highest one: its value as the source gave it, and where that is."""
         return self.chain(key)[-1]
+
+    def entries(self, key: str) -> Mapping[str, Setting]:
+        """Of a mapping that sources merge, such as a pin: each entry, and who set it."""
+        return entries(self.chain(key)[1:])
 
     def origin(self, key: str) -> str:
         """Where the value was set, in the words that errors use."""
         return self.setting(key).origin
 
+    def asked(self, key: str) -> Setting | None:
+        """The highest setting below the rules that is no default and no `auto`: what somebody asked for; None without
+        one."""
+        found = [setting for setting in self.chain(key) if setting.layer is not Layer.RULE][-1]
+        return None if found.layer is Layer.DEFAULT or found.value == AUTO else found
+
     def is_set(self, key: str) -> bool:
         """Whether somebody asked for this value: a source above the defaults and below the rules, and other than
         `auto`."""
-        asked = [setting for setting in self.chain(key) if setting.layer is not Layer.RULE][-1]
-        return asked.layer is not Layer.DEFAULT and asked.value != AUTO
+        return self.asked(key) is not None
 
     def sources(self) -> tuple[str, ...]:
         """What set anything, lowest first, without lines and flags: files, `environment`, `--set`, `record sglang`."""
         names: dict[str, None] = {}
-        for setting in sorted(self.settings(), key=lambda setting: setting.layer):
+        for setting in sorted(self.settings(), key=lambda setting: setting.rank):
             if setting.layer is not Layer.RULE:
                 names.setdefault(setting.source)
         return tuple(names)
@@ -165,23 +174,22 @@ class Bag:
         values = self.values()
         return tuple([key for key, leaf in leaves(self.schema).items() if leaf.auto and values[key] == AUTO])
 
-    def resolve(self, decisions: Mapping[str, tuple[Any, str, str]], renamed: Collection[str] = ()) -> Bag:
-        """The bag with a plan's decisions, each key -> (value, rule's name, why). What somebody set differently is a
-        fault, but for the keys in `renamed`, whose decision is the new name of what was set."""
+    def resolve(self, decisions: Mapping[str, Filled], over: Collection[str] = ()) -> Bag:
+        """The bag with a plan's decisions. What somebody set differently is a fault, but for the keys in `over`, whose
+        decision goes before what was set: the new name of an old one, or what a higher layer asked for."""
         settings, faults = [], []
         values = self.values()
-        for key, (value, rule, why) in decisions.items():
-            origin = f"rule {rule}"
+        for key, filled in decisions.items():
             if key not in values:
-                faults.append(Fault(origin, key, self._unknown(key)))
-            elif key in renamed or not self.is_set(key):
-                settings.append(Setting(key, value, Layer.RULE, origin, None, why))
-            elif values[key] != value:
+                faults.append(Fault(f"rule {filled.rule}", key, self._unknown(key)))
+            elif key in over or not self.is_set(key):
+                settings.append(Setting.filled(key, filled))
+            elif values[key] != filled.value:
                 faults.append(
                     Fault(
                         self.origin(key),
                         key,
-                        f"was set here, and {origin} would change it ({why}); "
+                        f"was set here, and rule {filled.rule} would change it ({filled.why}); "
                         "set it to auto, or drop what asks for the rule",
                     )
                 )
@@ -197,7 +205,8 @@ class Bag:
         """
         from confbag.bag.reading import facts_of, overrides_of
 
-        settings = overrides_of(self.schema, source, changes)
+        order = 1 + max((one.order for one in self.settings() if one.layer is Layer.OVERRIDE), default=0)
+        settings = overrides_of(self.schema, source, changes, order)
         dropped = {(setting.key, Layer.RULE) for setting in settings}
         read_from = self.read_from
         path = next((setting.value for setting in settings if setting.key == _PATH), self[_PATH])
@@ -224,16 +233,6 @@ class Bag:
         """Nested plain data, as a file would say it; secrets are redacted."""
         return self._config.model_dump(mode="json")
 
-    def derived(self, name: str, function: Callable[..., T], *keys: str) -> T:
-        """What `function` makes of the values of these keys, computed once for this bag: an overridden bag computes
-        its own."""
-        with _deriving:
-            found = self._derived.get((name, keys))
-            if found is None:
-                found = self._derived[name, keys] = (function(*[self[key] for key in keys]),)
-            value: T = found[0]
-            return value
-
     def settings(self) -> tuple[Setting, ...]:
         """Every setting of every source, the defaults left out."""
         return tuple(setting for chain in self._chains.values() for setting in chain)
@@ -243,8 +242,8 @@ class Bag:
         for key in {key for key, _ in dropped} & chains.keys():
             chains[key] = tuple(setting for setting in chains[key] if (key, setting.layer) not in dropped)
         for key, added in chained(self.schema, settings).items():
-            chains[key] = tuple(sorted((*chains.get(key, ()), *added), key=lambda setting: setting.layer))
-        chains = {key: chain for key, chain in chains.items() if chain}
+            chains[key] = tuple(sorted((*chains.get(key, ()), *added), key=lambda setting: setting.rank))
+        chains = covered(self.schema, {key: chain for key, chain in chains.items() if chain})
         config, faults = validate(self.schema, chains)
         if config is None:
             raise ConfigError(faults)
@@ -291,11 +290,10 @@ def _restore(
     return Bag(schema, settings, read_from=read_from, ignored=ignored)
 
 
-def _flatten(frozen: Any, prefix: str, model: BaseModel) -> Iterable[tuple[str, Any]]:
+def _flatten(prefix: str, model: BaseModel) -> Iterator[tuple[str, Any]]:
     for name in type(model).model_fields:
-        value = getattr(frozen, name)
-        nested = getattr(model, name)
-        if isinstance(nested, BaseModel):
-            yield from _flatten(value, f"{prefix}{name}.", nested)
+        value = getattr(model, name)
+        if isinstance(value, BaseModel):
+            yield from _flatten(f"{prefix}{name}.", value)
         else:
             yield f"{prefix}{name}", value

@@ -6,20 +6,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from confbag.bag.bag import Bag
+from confbag.bag.chains import Chains, chained, entries
+from confbag.bag.plugins import plugin_settings
 from confbag.bag.reading import PathLike, checkpoint_of, keys_of
-from confbag.bag.validation import Chains, chained, check_losers, validate
+from confbag.bag.validation import check_losers, validate
 from confbag.errors import ConfigError, Fault
 from confbag.schema.config import Config
 from confbag.sources import Found
 from confbag.sources.argv import read_argv
 from confbag.sources.env import read_environment
-from confbag.sources.overrides import read_overrides
-from confbag.sources.plugins import read_plugins
+from confbag.sources.keys import Keys
+from confbag.sources.overrides import read_mapping, read_overrides
 from confbag.sources.presets import read_preset
 from confbag.sources.record import Record, read_record
 from confbag.sources.yaml import read_file
@@ -33,17 +35,25 @@ class Draft:
     """What the sources said before anything is refused, so that a caller adds its own faults and raises all of them
     once.
 
-    values: the keys that could be understood, dotted; without those that have a fault. ignored: what a record holds
-    that is not understood, by name, with the reason.
+    understood: the keys that could be, dotted; without those that have a fault. ignored: what a record holds that is
+    not understood, by name, with the reason.
     """
 
     schema: type[Config]
     faults: tuple[Fault, ...]
-    values: Mapping[str, Any]
+    understood: Mapping[str, Any]
     ignored: Mapping[str, str]
     read_from: str | None
     chains: Chains
     config: Config | None
+
+    def values(self) -> Mapping[str, Any]:
+        """Every key that could be understood."""
+        return self.understood
+
+    def entries(self, key: str) -> Mapping[str, Setting]:
+        """Of a mapping that sources merge: each entry, and who set it."""
+        return entries(self.chains.get(key, ()))
 
     def setting(self, key: str) -> Setting | None:
         """The setting that wins for a key; None where only its default speaks."""
@@ -58,7 +68,7 @@ class Draft:
 
 
 def load(
-    *files: PathLike,
+    *files: PathLike | Mapping[str, Any],
     schema: type[Config] = Config,
     preset: str | None = None,
     model: PathLike | None = None,
@@ -69,10 +79,17 @@ def load(
 ) -> Bag:
     """The bag of these sources; ConfigError with every fault of all of them.
 
-    Lowest first: defaults, preset, plug-ins' defaults, the checkpoint's facts, record, files (a later one wins),
-    environment, argv (`["--set", "KEY=VALUE", ...]`), overrides (keys dotted or nested). preset: beside those that
-    files name, above them. model: a checkpoint's config.json, or its folder; without it, model.path when that is such
-    a folder. env: None is os.environ; sys.argv is never read.
+    Lowest first: defaults, preset, plug-ins' defaults, the checkpoint's facts, record, files, environment, argv,
+    overrides. Within one layer a later file wins, and an exact key before a general one.
+
+    files: paths of YAML files, or mappings with what a file would say, keys dotted or nested.
+    schema: the engine's own Config.
+    preset: a named set of values, beside those that files name and above them.
+    model: a checkpoint's config.json, or its folder; without it, model.path when that is such a folder.
+    record: an engine's startup arguments, Record("sglang", argv=[...]).
+    env: the environment; None is os.environ.
+    argv: ["--set", "KEY=VALUE", ...]; sys.argv is never read.
+    overrides: what nothing else overrides, keys dotted or nested.
     """
     return read(
         *files, schema=schema, preset=preset, model=model, record=record, env=env, argv=argv, overrides=overrides
@@ -80,7 +97,7 @@ def load(
 
 
 def read(
-    *files: PathLike,
+    *files: PathLike | Mapping[str, Any],
     schema: type[Config] = Config,
     preset: str | None = None,
     model: PathLike | None = None,
@@ -91,9 +108,9 @@ def read(
 ) -> Draft:
     """What `load` reads, with its faults not yet raised."""
     keys = keys_of(schema)
-    plugins = read_plugins(keys)
+    plugins = plugin_settings(schema).found
     asked = [read_record(record, keys)] if record is not None else []
-    texts = [read_file(path, keys) for path in files]
+    texts = [_file(file, number, keys) for number, file in enumerate(files, 1)]
     above = [
         *asked,
         *texts,
@@ -107,6 +124,18 @@ def read(
     return _draft(schema, [*presets, plugins, facts, *above], read_from)
 
 
+def _file(file: PathLike | Mapping[str, Any], number: int, keys: Keys) -> Found:
+    """What one file says, or a mapping in its place."""
+    if isinstance(file, Mapping):
+        return read_mapping(file, f"load argument {number}", keys)
+    if isinstance(file, (str, os.PathLike)):
+        return read_file(file, keys)
+    raise TypeError(
+        f"load takes paths of YAML files and mappings of keys to values, not a {type(file).__name__}; "
+        "write load('serve.yaml'), load({'exec.graph': False}) or load(record=Record('sglang', argv=[...]))"
+    )
+
+
 def _path(found: Iterable[Found]) -> Any:
     """The model.path that wins, the sources given lowest first."""
     given = [setting for source in found for setting in source.settings if setting.key == "model.path"]
@@ -114,7 +143,12 @@ def _path(found: Iterable[Found]) -> Any:
 
 
 def _draft(schema: type[Config], sources: Sequence[Found], read_from: str | None) -> Draft:
-    settings = [setting for source in sources for setting in source.settings]
+    settings = [
+        # A source may give one key twice itself, the second time higher: a record's flags go before its file.
+        replace(setting, order=2 * place + setting.order)
+        for place, source in enumerate(sources)
+        for setting in source.settings
+    ]
     chains: Chains = chained(schema, settings)
     config, wrong = validate(schema, chains)
     faults = [*(fault for source in sources for fault in source.faults), *wrong, *check_losers(schema, chains)]
@@ -123,7 +157,7 @@ def _draft(schema: type[Config], sources: Sequence[Found], read_from: str | None
     return Draft(
         schema=schema,
         faults=tuple(sorted(dict.fromkeys(faults), key=lambda fault: _place(fault, order))),
-        values=values,
+        understood=values,
         ignored=MappingProxyType({name: why for source in sources for name, why in source.ignored.items()}),
         read_from=read_from,
         chains=chains,

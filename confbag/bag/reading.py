@@ -8,8 +8,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from confbag.bag.schemas import elsewhere
+from confbag.bag.validation import check_defaults
 from confbag.errors import ConfigError
 from confbag.schema.config import Config
+from confbag.schema.identity import names_of
 from confbag.schema.leaves import leaves, namespaces, retired
 from confbag.sources import Found
 from confbag.sources.keys import Keys
@@ -21,16 +24,25 @@ PathLike = str | os.PathLike[str]
 
 @functools.cache
 def keys_of(schema: type[Config]) -> Keys:
-    """The keys of a schema, as the sources know them."""
-    return Keys(leaves(schema), namespaces(schema), retired(schema))
+    """The keys of a schema, as the sources know them. RegistrationError for a schema whose defaults are not of their
+    types."""
+    check_defaults(schema)
+    return Keys(
+        leaves(schema),
+        namespaces(schema),
+        retired(schema),
+        schemas=names_of(schema),
+        elsewhere=functools.partial(elsewhere, besides=schema),
+    )
 
 
-def overrides_of(schema: type[Config], source: str, changes: Mapping[str, Any]) -> tuple[Setting, ...]:
-    """The settings of one `override`; ConfigError for keys that do not exist."""
+def overrides_of(schema: type[Config], source: str, changes: Mapping[str, Any], order: int = 0) -> tuple[Setting, ...]:
+    """The settings of one `override`, the later of two having the higher order; ConfigError for keys that do not
+    exist."""
     found = read_overrides(source, changes, keys_of(schema))
     if found.faults:
         raise ConfigError(found.faults)
-    return found.settings
+    return tuple(replace(setting, order=order) for setting in found.settings)
 
 
 def facts_of(path: str | None) -> tuple[str | None, tuple[Setting, ...]]:

@@ -3,6 +3,7 @@ inside."""
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -11,7 +12,8 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from confbag.errors import Fault
+from confbag.bag.chains import Chains, alone, winner
+from confbag.errors import Fault, RegistrationError
 from confbag.schema.config import Config
 from confbag.schema.leaves import Leaf, leaves, namespaces
 from confbag.schema.phrases import described, expected, instead
@@ -20,57 +22,45 @@ from confbag.words.provenance import Layer, Setting
 from confbag.words.secret import Secret
 
 C = TypeVar("C", bound=Config)
-Chains = Mapping[str, tuple[Setting, ...]]
-
-
-def chained(schema: type[Config], settings: Iterable[Setting]) -> dict[str, tuple[Setting, ...]]:
-    """The settings by key, lowest layer first and the order given within a layer. Secrets are wrapped here, and only
-    shown wrapped."""
-    known = leaves(schema)
-    found: dict[str, tuple[Setting, ...]] = {}
-    for setting in settings:
-        kept = concealed(setting) if known[setting.key].secret else setting
-        found[setting.key] = (*found.get(setting.key, ()), kept)
-    for key, chain in found.items():
-        if len(chain) > 1:
-            found[key] = tuple(sorted(chain, key=lambda setting: setting.layer))
-    return found
-
-
-def concealed(setting: Setting) -> Setting:
-    """The setting of a secret, without what would show it."""
-    return Setting(setting.key, _hidden(setting.value), setting.layer, setting.origin, None, setting.why)
-
-
-def _hidden(value: Any) -> Any:
-    if isinstance(value, str):
-        return Secret(value)
-    if isinstance(value, Mapping):
-        return {key: _hidden(item) for key, item in value.items()}
-    return tuple(_hidden(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
 def validate(schema: type[C], chains: Chains) -> tuple[C | None, list[Fault]]:
     """The Config that the winning settings make, or None and every fault of theirs."""
-    return _check(schema, {key: chain[-1] for key, chain in chains.items()})
+    known = leaves(schema)
+    config, faults = _check(schema, {key: alone(known[key], chain[-1]) for key, chain in chains.items()})
+    if config is None or not any(known[key].merged and len(chain) > 1 for key, chain in chains.items()):
+        return config, faults
+    # Each source was sound by itself, the lower ones too, or else `check_losers` says so; what they make together is.
+    return _check(schema, {key: winner(known[key], chain) for key, chain in chains.items()})
 
 
 def check_losers(schema: type[Config], chains: Chains) -> list[Fault]:
     """The faults of values that another source overrides: they are wrong all the same, and would surface when that one
     goes."""
-    winners = {key: chain[-1] for key, chain in chains.items()}
+    known = leaves(schema)
+    winners = {key: alone(known[key], chain[-1]) for key, chain in chains.items()}
     deepest = max((len(chain) for chain in chains.values()), default=0)
     faults: list[Fault] = []
     for depth in range(2, deepest + 1):
-        losers = {key: chain[-depth] for key, chain in chains.items() if len(chain) >= depth}
+        losers = {key: alone(known[key], chain[-depth]) for key, chain in chains.items() if len(chain) >= depth}
         _, found = _check(schema, {**winners, **losers})
         faults += [fault for fault in found if fault.key in losers]
     return faults
 
 
+@functools.cache
+def check_defaults(schema: type[Config]) -> None:
+    """RegistrationError for a default that is not what its field's annotation says, or that two fields contradict."""
+    missing = {key for key, leaf in leaves(schema).items() if leaf.required}
+    for fault in _check(schema, {})[1]:
+        if fault.key not in missing and not (fault.key is None and missing):
+            where = f"{schema.__module__}.{schema.__qualname__}: {fault.key}"
+            raise RegistrationError(f"{where}: its default: {fault.message}")
+
+
 def _check(schema: type[C], settings: Mapping[str, Setting]) -> tuple[C | None, list[Fault]]:
     known = leaves(schema)
-    values: dict[str, Any] = {key: leaf.default for key, leaf in known.items() if leaf.given}
+    values: dict[str, Any] = {key: leaf.default for key, leaf in known.items() if not leaf.required}
     values.update((key, setting.value) for key, setting in settings.items())
     try:
         text = json.dumps(_nested(schema, values), default=_encode)

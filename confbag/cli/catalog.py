@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterable
 from typing import Any
 
-from confbag.cli.common import DONE, emit, wants_colour
+from confbag.cli.common import DONE, add_schema, emit, registry_of, wants_colour
 from confbag.errors import ConfigError, Fault
 
 FORMATS = ("table", "json", "markdown")
@@ -22,6 +22,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--phase", action="append", default=[], help="only what takes prefill, decode, draft; repeatable"
     )
+    add_schema(parser)
     parser.add_argument("--op", default="attention", help="the implementations of another op (default: attention)")
     parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
 
@@ -29,16 +30,16 @@ def add_parser(subparsers: Any) -> None:
 def run(args: Namespace) -> int:
     """Print the catalogue; 2 for a name that nothing answers to."""
     from confbag.backends.decide.places import unknown
-    from confbag.backends.declare.columns import Wanted, entries
-    from confbag.backends.declare.plugins import installed
+    from confbag.backends.declare.columns import value_of
+    from confbag.backends.declare.wanted import Wanted
     from confbag.backends.render import catalog, catalog_page
 
-    registry = installed()
+    registry = registry_of(args)
     registry.check()
     if args.op not in registry.ops:
         raise ConfigError([Fault("--op", None, unknown("op", args.op, registry.ops))])
     op = registry.ops[args.op]
-    kinds = {kind for entry in entries(registry, args.op, Wanted()) for kind in entry.kinds}
+    kinds = {kind for row in registry.rows(op.name) for kind in value_of(row, "kind")}
     faults: list[Fault] = []
 
     def check(where: str, what: str, names: Iterable[str], known: Iterable[str]) -> None:
@@ -48,14 +49,14 @@ def run(args: Namespace) -> int:
     check("catalog", f"provider of {op.name}", args.provider, registry.answering(op.name))
     check("--device", "device", args.device, registry.devices)
     check("--kind", "model kind", args.kind, kinds)
-    check("--phase", "phase", args.phase, op.phases)
+    check("--phase", op.kind_of_regime, args.phase, [regime.name for regime in op.regimes])
     if faults:
         raise ConfigError(faults)
-    wanted = Wanted(args.device, args.kind, args.phase, args.provider)
+    wanted = Wanted(registry, op.name, args.device, args.kind, args.phase, args.provider)
     if args.format == "json":
-        emit(catalog.data(registry, op.name, wanted))
+        emit(catalog.data(wanted))
     elif args.format == "markdown":
-        emit(catalog_page.markdown(registry, op.name, wanted))
+        emit(catalog_page.markdown(wanted))
     else:
-        emit(catalog.table(registry, op.name, wanted, colour=wants_colour()))
+        emit(catalog.table(wanted, colour=wants_colour()))
     return DONE

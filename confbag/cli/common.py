@@ -29,6 +29,24 @@ class OutputError(ConfbagError):
     """Standard output could not be written (a full disk)."""
 
 
+def add_schema(parser: ArgumentParser) -> None:
+    """The argument that says whose settings are meant."""
+    parser.add_argument(
+        "--schema",
+        metavar="NAME|MODULE:CLASS",
+        help="an engine's own settings: an installed name, or where its Config stands (default: CONFBAG_SCHEMA, else "
+        "confbag's own)",
+    )
+
+
+def registry_of(args: Namespace) -> Registry:
+    """What is installed for the schema that the arguments name."""
+    from confbag.backends.declare import plugins
+    from confbag.bag.schemas import chosen_schema
+
+    return plugins.installed(chosen_schema(args.schema))
+
+
 def add_sources(parser: ArgumentParser, *, option: bool = False, elsewhere: bool = True) -> None:
     """The arguments that say what is planned, and for which machine. option: files are given by --config. elsewhere:
     another machine than this one may be named."""
@@ -37,6 +55,7 @@ def add_sources(parser: ArgumentParser, *, option: bool = False, elsewhere: bool
         parser.add_argument("--config", action="append", default=[], metavar="CONFIG", help=f"{what}; repeatable")
     else:
         parser.add_argument("config", nargs="*", metavar="CONFIG", help=what)
+    add_schema(parser)
     parser.add_argument("--preset", metavar="NAME", help="a named set of values beneath the files")
     parser.add_argument(
         "--model", metavar="CONFIG_JSON", help="a checkpoint's config.json, or its folder: fills model.*"
@@ -79,18 +98,23 @@ def plan_of(args: Namespace, registry: Registry) -> Plan:
     """The plan that the arguments ask for; ConfigError with every fault of configuration and platform at once."""
     from confbag.backends.decide.names import check
     from confbag.backends.decide.planner import make_plan
-    from confbag.backends.platforms.platform import Platform
     from confbag.bag.loading import read
 
     argv = [word for text in args.set for word in ("--set", text)]
-    draft = read(*args.config, preset=args.preset, model=args.model, record=record_of(args), argv=argv)
-    faults = [*draft.faults, *check(draft.values, draft.setting, registry)]
+    draft = read(
+        *args.config,
+        schema=registry.schema,
+        preset=args.preset,
+        model=args.model,
+        record=record_of(args),
+        argv=argv,
+    )
+    registry.check()
+    faults = [*draft.faults, *check(draft, registry)]
     platform = None
     try:
         if args.platform is not None:
-            platform = Platform.find(
-                args.platform, added=registry.platforms, devices=registry.devices, probes=registry.probes
-            )
+            platform = registry.find_platform(args.platform)
     except PlatformError as error:
         faults.append(Fault("--platform", None, str(error)))
     except ConfigError as error:

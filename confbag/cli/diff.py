@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from confbag.cli.common import DONE, UNSATISFIED, add_sources, complain, emit, wants_colour
+from confbag.cli.common import DONE, UNSATISFIED, add_sources, complain, emit, registry_of, wants_colour
 
 if TYPE_CHECKING:
     from confbag.backends.compare.diff import Diff
@@ -33,10 +33,10 @@ def add_parser(subparsers: Any) -> None:
 def run(args: Namespace) -> int:
     """Print the diff; 0 whether or not there is one, 3 when nothing satisfies a side."""
     from confbag.backends.compare.diff import diff
-    from confbag.backends.declare.plugins import installed
     from confbag.cli.sides import sides_of
 
-    found = diff(*sides_of(args, installed()))
+    registry = registry_of(args)
+    found = diff(*sides_of(args, registry), schema=registry.schema)
     show(found, args.format)
     return DONE if satisfied(found) else UNSATISFIED
 

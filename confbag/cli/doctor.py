@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from confbag.cli.common import DONE, emit, wants_colour
+from confbag.cli.common import DONE, add_schema, emit, registry_of, wants_colour
 from confbag.errors import PlatformError
 
 if TYPE_CHECKING:
@@ -31,15 +31,15 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--dump", metavar="FILE", help="write the platform to FILE, for `confbag plan --platform FILE` elsewhere"
     )
+    add_schema(parser)
 
 
 def run(args: Namespace) -> int:
     """Probe, print, and write the file when one was asked for."""
-    from confbag.backends.declare.plugins import installed
     from confbag.backends.platforms.probe import probe
     from confbag.backends.render.terminal import text_of
 
-    registry = installed()
+    registry = registry_of(args)
     found = probe(added=registry.probes, deep=True)
     emit(text_of(_parts(found, map(str, registry.failures)), colour=wants_colour()))
     if args.dump is not None:

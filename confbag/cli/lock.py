@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 from argparse import Namespace
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from confbag.cli.common import DIFFERS, DONE, UNSATISFIED, add_sources, complain, emit, plan_of, status_of
+from confbag.cli.common import DIFFERS, DONE, UNSATISFIED, add_sources, complain, emit, plan_of, registry_of, status_of
 from confbag.cli.diff import FORMATS, satisfied, show
 from confbag.errors import ConfigError, Fault
 
@@ -35,13 +36,11 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Write the lock, or check one: 4 when it differs, 3 when nothing satisfies the plan."""
-    from confbag.backends.declare.plugins import installed
-
     if args.check is not None:
-        return _check(args, installed())
+        return _check(args, registry_of(args))
     if args.format is not None:
         raise ConfigError([Fault("--format", None, "is for --check; a lock has one form")])
-    return _write(args, installed())
+    return _write(args, registry_of(args))
 
 
 def _write(args: Namespace, registry: Registry) -> int:
@@ -101,11 +100,16 @@ def _free(path: str) -> None:
         )
 
 
+def _named(args: Namespace) -> Iterator[tuple[str, str | None]]:
+    for option in ("schema", "preset", "model", "record"):
+        yield option, getattr(args, option)
+
+
 def _command(args: Namespace, platform: str | None) -> str:
     """The command that writes the lock again. Values of --set, and a launch line, are not repeated: one may be a
     secret."""
     words = ["confbag", "lock", *args.config]
-    for option, value in (("preset", args.preset), ("model", args.model), ("record", args.record)):
+    for option, value in _named(args):
         words += [] if value is None else [f"--{option}", value]
     words += [] if platform in (None, "this") else ["--platform", platform]
     line = f"{shlex.join(words)}{' --set ...' if args.set else ''} -o {shlex.quote(args.check)}"

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from confbag.backends.render import FORMATS
-from confbag.cli.common import add_sources, emit, plan_of, status_of, wants_colour
+from confbag.cli.common import add_sources, emit, plan_of, registry_of, status_of, wants_colour
 
 
 def add_parser(subparsers: Any) -> None:
@@ -22,9 +22,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Print the plan; 3 when nothing satisfies it, which is printed all the same."""
-    from confbag.backends.declare.plugins import installed
-
-    plan = plan_of(args, installed())
+    plan = plan_of(args, registry_of(args))
     render = import_module(f"confbag.backends.render.{args.format}").render
     emit(render(plan, all=args.all, colour=wants_colour()) if args.format == "table" else render(plan, all=args.all))
     return status_of(plan, strict=args.strict)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from confbag.backends.compare.lock import Lock
     from confbag.backends.decide.plan import Plan
     from confbag.backends.declare.registry import Registry
+    from confbag.backends.platforms.platform import Platform
 
 CONFIG, PLATFORM, LOCK = "configuration", "platform", "lock"
 _SCHEMA = re.compile(r"^schema\s*:", re.MULTILINE)
@@ -81,7 +82,6 @@ def platform_of(lock: Lock, registry: Registry) -> str:
     """What --platform would be for the platform of a lock: its name where its packages were assumed, this machine where
     they were measured on one like it. ConfigError where it is neither."""
     from confbag.backends.platforms import known
-    from confbag.backends.platforms.platform import Platform
 
     def is_it(platform: Platform) -> bool:
         return platform.spec == lock.platform and tuple(sorted(platform.features)) == lock.features
@@ -91,7 +91,7 @@ def platform_of(lock: Lock, registry: Registry) -> str:
     if name is not None and "packages" in lock.assumed:
         return name
     for here in ("this", "cpu"):
-        if is_it(Platform.find(here, probes=registry.probes)):
+        if is_it(registry.find_platform(here)):
             return here
     raise ConfigError(
         [

@@ -15,6 +15,7 @@ from confbag.cli.common import (
     complain,
     emit,
     plan_of,
+    registry_of,
     status_of,
     wants_colour,
 )
@@ -59,9 +60,8 @@ def run(args: Namespace) -> int:
     from confbag.backends.bind.verification import tasks
     from confbag.backends.bind.verify import verify
     from confbag.backends.decide.places import unknown
-    from confbag.backends.declare.plugins import installed
 
-    registry = installed()
+    registry = registry_of(args)
     wrong = [name for name in args.op if name not in registry.ops]
     if wrong:
         raise ConfigError([Fault("verify", None, unknown("op", name, registry.ops)) for name in wrong])

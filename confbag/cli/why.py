@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from confbag.cli.common import add_sources, emit, plan_of, status_of, wants_colour
+from confbag.cli.common import add_sources, emit, plan_of, registry_of, status_of, wants_colour
 from confbag.errors import ConfigError, Fault
 
 if TYPE_CHECKING:
     from confbag.backends.decide.plan import Binding, Plan
     from confbag.backends.declare.registry import Registry
+    from confbag.backends.declare.slots import Slot
+
+
+NAMED = 40
+"""So many names are listed."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -25,25 +29,24 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument(
         "subject",
-        metavar="OP[@PHASE]|KEY",
-        help="an op (attention, attention@decode), a layer of one that declares layers (acme.mix/3), or a setting "
-        "(exec.graph)",
+        metavar="SLOT|KEY",
+        help="an op (attention), a regime of it (attention@decode), a site of one that declares sites (acme.mix/3), or "
+        "a setting (exec.graph)",
     )
     add_sources(parser)
 
 
 def run(args: Namespace) -> int:
     """Print the story; 2 for a name that is neither an op nor a key, 3 when nothing satisfies the plan."""
-    from confbag.backends.declare.plugins import installed
     from confbag.backends.render.story import key_story, op_story
 
-    registry = installed()
+    registry = registry_of(args)
     plan = plan_of(args, registry)
     subject: str = args.subject
     bindings = _bindings(plan, subject)
     if bindings:
         emit(op_story(plan, bindings, colour=wants_colour()))
-    elif subject in plan.asked.values():
+    elif subject in registry.keys:
         emit(key_story(plan, subject, colour=wants_colour()))
     else:
         raise ConfigError([Fault("why", None, _unknown(subject, plan, registry))])
@@ -51,54 +54,58 @@ def run(args: Namespace) -> int:
 
 
 def _bindings(plan: Plan, subject: str) -> list[Binding]:
-    """The bindings of an op, of one phase of it, and of those layers that are named."""
+    """The bindings of an op, of one regime of it, and of those sites that are named."""
     from confbag.backends.declare.slots import Slot
 
     slot = Slot.parse(subject)
-    found = [binding for binding in plan.bindings if binding.op == slot.op and slot.phase in (None, binding.phase)]
-    if slot.layers is None:
+    found = [binding for binding in plan.bindings if binding.op == slot.op and _speaks_of(slot, binding.regime)]
+    if slot.site is None:
         return found
-    named = [binding for binding in found if binding.part == slot.layers]
+    named = [binding for binding in found if binding.site == slot.site]
     return named or [
         binding
         for binding in found
         if any(
-            slot.covers(binding.op, binding.phase, layer, counted=layer.isdecimal()) for layer in binding.layers or ()
+            slot.covers(binding.op, slot.regime or binding.regime, site, counted=site.isdecimal())
+            for site in binding.sites or ()
         )
     ]
+
+
+def _speaks_of(slot: Slot, regime: str | None) -> bool:
+    """Whether a slot means a binding of this regime; None is all of a measured op, and so any of its ranges."""
+    return slot.regime is None or regime is None or slot.regime == regime
 
 
 def _unknown(subject: str, plan: Plan, registry: Registry) -> str:
     """What to write instead of a name that is neither an op nor a key."""
     from confbag.backends.decide.places import wrong
+    from confbag.backends.declare.slots import Slot
     from confbag.schema.leaves import retired
     from confbag.words.suggest import nearest
+    from confbag.words.text import listed
 
-    op, _, phase = subject.partition("@")
-    op, slash, _ = op.partition("/")
-    if op in registry.ops:
-        told = wrong(subject, plan.asked.values(), registry) if slash or "/" in phase else None
+    if Slot.parse(subject).op in registry.ops:
+        told = wrong(subject, plan.asked.values(), registry)
         if told is not None:
             return told
-        slots = [f"{op}@{known}" for known in registry.ops[op].phases]
-        return f"{op} has no phase {phase!r}; write {_or(slots or [op])}"
     replacement = retired(plan.asked.schema).get(subject)
     if replacement is not None:
         return f"{subject} is a retired key; write {replacement}"
-    keys = list(plan.asked.values())
+    keys = list(registry.keys)
     within = [key for key in keys if key.startswith(f"{subject}.")]
     if within:
         return f"{subject} is a namespace; write {_or(within)}"
     ending = [key for key in keys if key.endswith(f".{subject}")]
     if ending:
         return f"no op and no key is called {subject!r}; write {_or(ending)}"
-    slots = [f"{binding.op}@{binding.phase}" for binding in plan.bindings if binding.phase]
+    slots = [f"{binding.op}@{binding.regime}" for binding in plan.bindings if binding.regime]
     close = nearest(subject, [*registry.ops, *slots, *keys])
     return f"no op and no key is called {subject!r}; " + (
-        f"did you mean {close}?" if close else f"the ops are {', '.join(registry.ops)}"
+        f"did you mean {close}?" if close else f"the ops are {listed(registry.ops)}"
     )
 
 
-def _or(names: Iterable[str]) -> str:
-    *rest, last = names
+def _or(names: list[str]) -> str:
+    *rest, last = names if len(names) <= NAMED else [*names[:NAMED], f"one of {len(names) - NAMED} more"]
     return f"{', '.join(rest)} or {last}" if rest else last

@@ -1,11 +1,11 @@
 """exec: how kernels are chosen and run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
-from confbag.namespaces.fields import Auto, Means, Name, Namespace, Natural, auto
+from confbag.namespaces.fields import Auto, Covers, Means, Merged, Name, Namespace, Natural, auto
 
 
 def _pairs(value: Any) -> Any:
@@ -24,16 +24,20 @@ def _pairs(value: Any) -> Any:
 
 
 def _preferences(value: Any) -> Any:
-    """An entry is a provider, or a mapping of one place to a provider, held as a pair."""
-    return tuple(map(_preference, value)) if isinstance(value, (list, tuple)) else value
+    """Held as providers and pairs of a place and a provider, best first."""
+    if isinstance(value, Mapping):
+        value = [value]
+    return tuple(one for entry in value for one in _preference(entry)) if isinstance(value, (list, tuple)) else value
 
 
-def _preference(entry: Any) -> Any:
-    if isinstance(entry, Mapping):
-        if len(entry) != 1:
-            raise ValueError("an entry is a provider, or one op with its provider; write [{attention@decode: triton}]")
-        return next(iter(entry.items()))
-    return tuple(entry) if isinstance(entry, list) else entry
+def _preference(entry: Any) -> Iterator[Any]:
+    """An entry is a provider, or a mapping of places to the provider or the providers to take first there."""
+    if not isinstance(entry, Mapping):
+        yield tuple(entry) if isinstance(entry, list) else entry
+        return
+    for place, providers in entry.items():
+        for provider in providers if isinstance(providers, (list, tuple)) else (providers,):
+            yield place, provider
 
 
 def _written(preferences: tuple[Any, ...]) -> list[Any]:
@@ -47,21 +51,24 @@ def _places(value: Any) -> Any:
     return value
 
 
+_NAMED = {"type": "string", "pattern": r"^\S+$"}
+_NAMES = {"anyOf": [_NAMED, {"type": "array", "items": _NAMED}, {"type": "null"}]}
+_BY_PLACE = {"type": "object", "additionalProperties": _NAMES}
 Pins = Annotated[
     tuple[tuple[Name, Name], ...],
     BeforeValidator(_pairs),
     PlainSerializer(dict),
-    Means("a mapping of OP, OP@PHASE or OP/LAYERS to provider", "{kvcache.last_loc: triton}"),
-    WithJsonSchema({"type": "object", "additionalProperties": {"type": "string", "pattern": r"^\S+$"}}),
+    Merged(),
+    Means("a mapping of OP, OP@REGIME or OP/SITES to provider", "{kvcache.last_loc: triton}"),
+    WithJsonSchema({"type": "object", "additionalProperties": {"anyOf": [_NAMED, {"type": "null"}]}}),
 ]
-_NAMED = {"type": "string", "pattern": r"^\S+$"}
-_ONE = {"type": "object", "additionalProperties": _NAMED, "minProperties": 1, "maxProperties": 1}
 Preferences = Annotated[
     tuple[Name | tuple[Name, Name], ...],
     BeforeValidator(_preferences),
     PlainSerializer(_written),
-    Means("a list of providers, or of mappings of one op to its provider", "[triton, {attention@decode: fa3}]"),
-    WithJsonSchema({"type": "array", "items": {"anyOf": [_NAMED, _ONE]}}),
+    Merged(),
+    Means("a list of providers, or a mapping of places to them", "[triton, {attention@decode: fa3}]"),
+    WithJsonSchema({"anyOf": [{"type": "array", "items": {"anyOf": [_NAMED, _BY_PLACE]}}, _BY_PLACE]}),
 ]
 Everywhere = Annotated[
     bool | tuple[Name, ...],
@@ -74,7 +81,7 @@ Everywhere = Annotated[
 class Attention(Namespace):
     """exec.attention: which backend computes attention in each phase."""
 
-    backend: Auto[Name] = Field(
+    backend: Annotated[Auto[Name], Covers(("prefill", "decode", "draft"))] = Field(
         default=auto, description="The attention backend of every phase that names none: auto or a name."
     )
     prefill: Auto[Name] = Field(default=auto, description="The attention backend of prefill: auto or a name.")
@@ -91,15 +98,20 @@ class Kernels(Namespace):
 
     pin: Pins = Field(
         default=(),
-        description="Provider by op, by op@phase, or by op/layers where an op declares layers (numbers, ranges, globs, "
-        "joined by +): {kvcache.last_loc: triton, acme.mix@decode/0-3: fast}. One that cannot run is an error.",
+        description="Provider by op, by op@regime (a phase, a range), or by op/sites where an op declares sites (such "
+        "as layers: numbers, ranges, globs, joined by +): {kvcache.last_loc: triton, acme.mix@decode/0-3: fast}. One "
+        "that cannot run is an error. Sources merge by entry; null removes one.",
     )
     prefer: Preferences = Field(
         default=(),
-        description="Providers to take first wherever they can run, best first; {attention@decode: fa3} only there.",
+        description="Providers to take first wherever they can run, best first; {attention@decode: fa3} only there. A "
+        "list replaces that of a lower source; a mapping, {attention: [fa3, triton]}, merges with it by op.",
+    )
+    prefer_only: bool = Field(
+        default=False, description="Nothing outside the list of `prefer` may run, fallbacks included."
     )
     reference_only: Everywhere = Field(
-        default=False, description="Run the reference: true of every op, or a list of OP, OP@PHASE or OP/LAYERS."
+        default=False, description="Run the reference: true of every op, or a list of OP, OP@REGIME or OP/SITES."
     )
     fallback: Auto[Literal["error", "warn", "allow"]] = Field(
         default=auto,
@@ -123,8 +135,10 @@ class Exec(Namespace):
         description="What `deterministic` asks for: the same run again, or also the same in every batch.",
     )
     attention: Attention = Field(default_factory=Attention, description="Which backend computes attention.")
-    graph: Auto[bool] = Field(
-        default=auto, description="Capture the forward pass as a device graph: auto, true or false."
+    graph: Auto[bool | Literal["piecewise", "full"]] = Field(
+        default=auto,
+        description="Capture the forward pass as a device graph: auto, true (as far as each kernel allows), piecewise, "
+        "full or false.",
     )
     compile: bool = Field(default=False, description="Compile the model with torch.compile.")
     sampling_backend: Auto[Name] = Field(default=auto, description="The sampling backend: auto or a name.")

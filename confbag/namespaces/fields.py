@@ -6,20 +6,40 @@ from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic._internal._model_construction import ModelMetaclass
 from pydantic_core import CoreSchema, core_schema
 
+from confbag.namespaces.bodies import kept
 from confbag.words.provenance import AUTO
 
 T = TypeVar("T")
 
+MODEL = "__confbag_model__"
+"""On the class of what a process reads: the namespace that it is made from."""
 
-class Namespace(BaseModel):
+
+class _NamespaceMeta(ModelMetaclass):
+    """Makes what a process reads an instance of the class that was declared, and of its parents."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        model = getattr(type(instance), MODEL, None)
+        return issubclass(model, cls) if model is not None else super().__instancecheck__(instance)
+
+
+class Namespace(BaseModel, metaclass=_NamespaceMeta):
     """The base of every namespace, an engine's own included: frozen, strict, and closed to unknown fields.
 
-    Building is deferred, so that one schema is built for a whole Config and none for its parts.
+    What a process reads is a plain object with the fields, methods, properties and class variables of the class, and
+    is an instance of it. RegistrationError, when the class is declared, for what such an object cannot keep: private
+    attributes, cached properties, computed fields, `super()`, methods of pydantic's, aliases, bases of other kinds.
     """
 
+    # Building is deferred, so that one schema is built for a whole Config and none for its parts.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True, validate_default=False)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        kept(cls, Namespace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +48,18 @@ class OrAuto:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], CoreSchema]) -> CoreSchema:
         return core_schema.union_schema([core_schema.literal_schema([AUTO]), handler(source)])
+
+
+@dataclass(frozen=True, slots=True)
+class Covers:
+    """The mark of a field that also speaks for others of its namespace, where none of them was set as high."""
+
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The mark of a field whose mappings merge by entry over the layers, null removing one; a list replaces whole."""
 
 
 @dataclass(frozen=True, slots=True)

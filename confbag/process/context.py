@@ -135,17 +135,18 @@ def accessor(name: str, namespace: type[N]) -> Callable[[], N]:
 
 def attention_backends() -> tuple[str, str]:
     """The attention backends of prefill and decode. UnresolvedError where one is still `auto`."""
-    attention = get_exec().attention
-    pair = (
-        attention.backend if attention.prefill == AUTO else attention.prefill,
-        attention.backend if attention.decode == AUTO else attention.decode,
+    get_exec()  # a role is asked for the namespace that it reads
+    values = published().values()
+    backend = values["exec.attention.backend"]
+    prefill, decode = (
+        named if (named := values[f"exec.attention.{phase}"]) != AUTO else backend for phase in ("prefill", "decode")
     )
-    for phase, backend in zip(("prefill", "decode"), pair, strict=True):
-        if backend == AUTO:
+    for phase, found in (("prefill", prefill), ("decode", decode)):
+        if found == AUTO:
             raise UnresolvedError(
                 f"exec.attention.{phase} is still auto; publish the bag of a plan, make_plan(bag).bag, or name one"
             )
-    return pair
+    return prefill, decode
 
 
 def is_published() -> bool:

@@ -16,7 +16,7 @@ from confbag.schema.config import Config
 from confbag.words.plain import plain
 from confbag.words.provenance import Layer, Setting
 
-VERSION = 1
+VERSION = 2
 
 
 class Handoff(bytes):
@@ -44,6 +44,8 @@ def handoff(bag: Bag) -> Handoff:
                 setting.origin,
                 setting.text,
                 setting.why,
+                setting.order,
+                setting.rule,
             ]
             for setting in bag.settings()
         ],
@@ -125,8 +127,8 @@ def _schema(document: dict[str, Any]) -> type[Config]:
 def _bag(document: dict[str, Any], schema: type[Config]) -> Bag:
     try:
         settings = [
-            Setting(key, value, Layer[layer], origin, text, why)
-            for key, value, layer, origin, text, why in document["settings"]
+            Setting(key, value, Layer[layer], origin, text, why, order, rule)
+            for key, value, layer, origin, text, why, order, rule in document["settings"]
         ]
         return Bag(schema, settings, read_from=document["read_from"])
     except ConfigError as error:

@@ -1,70 +1,115 @@
-"""What a process reads: frozen slotted objects generated from the pydantic models, one class for each."""
+"""What a process reads: plain slotted objects made from the pydantic models, one class for each and for its holes.
+
+A field that is still `auto` is a hole: reading it raises. A class with holes has a property in the place of each, and
+slots for the rest, so that every other read costs what it costs without holes; `__getattr__` would make all slower.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
+from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel
 
+from confbag.errors import UnresolvedError
+from confbag.namespaces.bodies import kept
+from confbag.namespaces.fields import MODEL, Namespace
+from confbag.schema.leaves import may_be_auto
+from confbag.words.provenance import AUTO
+
 M = TypeVar("M", bound=BaseModel)
 
+_PLACE = "_place"
 
-def freeze(model: M) -> M:
-    """The frozen object that holds a model's values. Typed as the model: a type checker sees every field of it."""
-    values = [getattr(model, name) for name in type(model).model_fields]
-    return cast(
-        M, frozen_class(type(model))(*[freeze(value) if isinstance(value, BaseModel) else value for value in values])
-    )
+
+def freeze(model: M, place: str = "") -> M:
+    """The object that holds a model's values, typed as the model. place: its dotted name; empty for a whole Config."""
+    prefix = f"{place}." if place else ""
+    values = {
+        name: freeze(value, f"{prefix}{name}") if isinstance(value, BaseModel) else value
+        for name, value in _held(model).items()
+    }
+    return cast("M", restore(type(model), place, values))
+
+
+def restore(model: type[BaseModel], place: str, values: Mapping[str, Any]) -> Any:
+    """The object of a model's class that holds these values, the fields without one being holes.
+
+    Unpickling and deep copies come through here: a class that is generated cannot be found by its name, its model can.
+    """
+    holes = frozenset(model.model_fields) - frozenset(values)
+    made = object.__new__(frozen_class(model, holes))
+    for name, value in values.items():
+        object.__setattr__(made, name, value)
+    object.__setattr__(made, _PLACE, place)
+    return made
 
 
 @functools.cache
-def frozen_class(model: type[BaseModel]) -> type[Any]:
-    """The class of a model's frozen objects: a slotted dataclass of the same name and fields, in this module."""
-    generated = dataclasses.make_dataclass(
-        model.__name__,
-        [(name, field.annotation) for name, field in model.model_fields.items()],
-        frozen=True,
-        slots=True,
-        repr=False,
-        eq=False,
-        namespace={
-            "__doc__": model.__doc__,
-            "__eq__": _same,
-            "__hash__": _hash,
-            "__reduce__": functools.partialmethod(_reduce, model),
-            "__repr__": _show,
-        },
+def frozen_class(model: type[BaseModel], holes: frozenset[str] = frozenset()) -> type[Any]:
+    """The class of a model's objects: of the same name, with its fields, and what else its body holds."""
+    body: dict[str, Any] = {
+        **(kept(model, Namespace) if issubclass(model, Namespace) else {}),
+        **{name: _hole(name) for name in holes},
+        "__slots__": (*(name for name in model.model_fields if name not in holes), _PLACE),
+        "__module__": model.__module__,
+        "__qualname__": model.__qualname__,
+        "__doc__": model.__doc__,
+        MODEL: model,
+        "__setattr__": _unchangeable,
+        "__delattr__": _unchangeable,
+        "__eq__": _same,
+        "__hash__": _hash,
+        "__reduce__": _reduce,
+    }
+    body.setdefault("__repr__", _show)
+    return type(model.__name__, (), body)
+
+
+def _held(model: BaseModel) -> dict[str, Any]:
+    """The model's values by name, those that are still auto left out."""
+    undecided = may_be_auto(type(model))
+    values = ((name, getattr(model, name)) for name in type(model).model_fields)
+    return {name: value for name, value in values if name not in undecided or value != AUTO}
+
+
+def _hole(name: str) -> property:
+    def unresolved(frozen: Any) -> Any:
+        key = f"{frozen._place}.{name}"
+        raise UnresolvedError(
+            f"{key} is still auto: a plan fills it, so read it of make_plan(bag).bag, or set it; "
+            f'bag["{key}"] shows what it holds'
+        )
+
+    return property(unresolved)
+
+
+def _values(frozen: Any) -> dict[str, Any]:
+    return {name: getattr(frozen, name) for name in type(frozen).__slots__ if name != _PLACE}
+
+
+def _unchangeable(frozen: Any, name: str, *value: Any) -> None:
+    raise AttributeError(
+        f"{type(frozen).__name__}.{name} cannot be changed; bag.override(source, {{key: value}}) makes another bag"
     )
-    generated.__module__ = __name__
-    return generated
 
 
-def restore(model: type[BaseModel], values: tuple[Any, ...]) -> Any:
-    """Unpickling and deep copies come through here: a class that is generated cannot be found by its name, its model
-    can."""
-    return frozen_class(model)(*values)
-
-
-def _values(frozen: Any) -> tuple[Any, ...]:
-    return tuple([getattr(frozen, name) for name in type(frozen).__slots__])
-
-
-def _reduce(frozen: Any, model: type[BaseModel]) -> tuple[Any, ...]:
-    return restore, (model, _values(frozen))
+def _reduce(frozen: Any) -> tuple[Any, ...]:
+    return restore, (getattr(frozen, MODEL), frozen._place, _values(frozen))
 
 
 def _same(frozen: Any, other: object) -> Any:
-    if type(frozen) is not type(other):
+    if getattr(type(other), MODEL, None) is not getattr(frozen, MODEL):
         return NotImplemented
     return _values(frozen) == _values(other)
 
 
 def _hash(frozen: Any) -> int:
-    return hash((type(frozen), _values(frozen)))
+    return hash((getattr(frozen, MODEL), *_values(frozen).items()))
 
 
 def _show(frozen: Any) -> str:
-    fields = ", ".join(f"{name}={getattr(frozen, name)!r}" for name in type(frozen).__slots__)
+    values = _values(frozen)
+    fields = ", ".join(f"{name}={values.get(name, AUTO)!r}" for name in getattr(frozen, MODEL).model_fields)
     return f"{type(frozen).__name__}({fields})"

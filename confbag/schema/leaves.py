@@ -1,7 +1,7 @@
 """The keys of a schema: every leaf with its type and default, the namespaces above them, the retired ones."""
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, cast, get_args, get_origin
@@ -10,10 +10,9 @@ from pydantic import BaseModel, PlainSerializer
 from pydantic.fields import FieldInfo
 
 from confbag.errors import RegistrationError
-from confbag.namespaces.fields import OrAuto
+from confbag.namespaces.fields import Covers, Merged, OrAuto
 from confbag.schema.config import Config
 from confbag.words.plain import finite
-from confbag.words.provenance import AUTO
 from confbag.words.secret import Secret
 
 
@@ -21,9 +20,19 @@ from confbag.words.secret import Secret
 class Leaf:
     """One key that can be set: a field that is not itself a namespace.
 
-    annotation: the whole type, with its constraints. required: no default exists. given: the namespace's default
-    instance says another default than the field. lock: a lock file may hold it; a path or a host opts out by
-    `json_schema_extra={"lock": False}`. serializer: makes what is held what a file says; None where they are one.
+    key: dotted.
+    annotation: the whole type, with its constraints.
+    default: what it is when nobody sets it; None where it is required.
+    auto: whether a plan may decide it.
+    secret: whether it holds secrets.
+    fingerprint: whether it counts in one; `json_schema_extra={"fingerprint": False}` opts out.
+    description: for editors and `confbag why`.
+    required: no default exists.
+    given: the namespace's default instance says another default than the field.
+    lock: whether a lock file may hold it; a path or a host opts out by `json_schema_extra={"lock": False}`.
+    covers: the keys for which it speaks where none of them was set as high.
+    merged: whether its mappings merge by entry over the layers.
+    serializer: makes what is held what a file says; None where they are one.
     """
 
     key: str
@@ -36,6 +45,8 @@ class Leaf:
     required: bool = False
     given: bool = False
     lock: bool = True
+    covers: tuple[str, ...] = ()
+    merged: bool = False
     serializer: Callable[[Any], Any] | None = None
 
     def written(self, value: Any) -> Any:
@@ -49,13 +60,24 @@ class Leaf:
 def leaves(schema: type[Config] = Config) -> Mapping[str, Leaf]:
     """Every key of a schema, in the order of declaration: dotted key -> Leaf. RegistrationError for a schema that
     cannot be a bag."""
-    return MappingProxyType({leaf.key: leaf for leaf in _walk(schema, "", None)})
+    found = {leaf.key: leaf for leaf in _walk(schema, "", None)}
+    for leaf in found.values():
+        for exact in leaf.covers:
+            if exact not in found or not found[exact].auto:
+                raise RegistrationError(f"{leaf.key} covers {exact}, which is no field that may be auto")
+    return MappingProxyType(found)
 
 
 @functools.cache
 def namespaces(schema: type[Config] = Config) -> tuple[str, ...]:
     """The dotted names of every namespace, nested ones included: exec, exec.attention, ..."""
     return tuple(dict.fromkeys(key[:at] for key in leaves(schema) for at, letter in enumerate(key) if letter == "."))
+
+
+@functools.cache
+def may_be_auto(model: type[BaseModel]) -> frozenset[str]:
+    """The fields of one model that a plan may decide, `Auto[...]` ones."""
+    return frozenset(name for name, field in model.model_fields.items() if _is_auto(_parts(_whole(field))))
 
 
 def retired(schema: type[Config] = Config) -> Mapping[str, str]:
@@ -95,9 +117,7 @@ def _instance(field: FieldInfo, nested: type[BaseModel], name: str, instance: Ba
 
 
 def _leaf(key: str, name: str, field: FieldInfo, instance: BaseModel | None) -> Leaf:
-    whole: Any = Annotated
-    parts = (field.annotation, *field.metadata)
-    annotation = whole[parts] if field.metadata else field.annotation
+    annotation = _whole(field)
     made_of = tuple(_parts(annotation))
     mutable = next((part for part in made_of if part in (list, dict, set, bytearray)), None)
     if mutable is not None:
@@ -113,15 +133,30 @@ def _leaf(key: str, name: str, field: FieldInfo, instance: BaseModel | None) -> 
         key=key,
         annotation=annotation,
         default=getattr(instance, name) if given else default,
-        auto=any(isinstance(part, OrAuto) for part in made_of) or AUTO in made_of,
+        auto=_is_auto(made_of),
         secret=Secret in made_of,
         fingerprint=extra.get("fingerprint", True) is not False and Secret not in made_of,
         description=field.description or "",
         required=required,
         given=given,
         lock=extra.get("lock", True) is not False,
+        covers=tuple(
+            f"{key[: -len(name)]}{exact}" for part in made_of if isinstance(part, Covers) for exact in part.fields
+        ),
+        merged=any(isinstance(part, Merged) for part in made_of),
         serializer=_serializer(field),
     )
+
+
+def _whole(field: FieldInfo) -> Any:
+    """A field's type, with its constraints and marks."""
+    whole: Any = Annotated
+    parts = (field.annotation, *field.metadata)
+    return whole[parts] if field.metadata else field.annotation
+
+
+def _is_auto(made_of: Iterable[Any]) -> bool:
+    return any(isinstance(part, OrAuto) for part in made_of)
 
 
 def _serializer(field: FieldInfo) -> Callable[[Any], Any] | None:

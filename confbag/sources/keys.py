@@ -21,11 +21,20 @@ _FAULTS = 200
 
 @dataclass(frozen=True)
 class Keys:
-    """leaves: every dotted key that holds a value. namespaces: the sections above. retired: old key -> replacement."""
+    """The keys of one schema.
+
+    leaves: every dotted key that holds a value.
+    namespaces: the sections above them.
+    retired: old key -> replacement.
+    schemas: the names of the schema and of those that it is made from, `package.module:Class`.
+    elsewhere: tells how to read a key that only another installed schema has; None where none has it.
+    """
 
     leaves: Collection[str]
     namespaces: Collection[str] = ()
     retired: Mapping[str, str] = field(default_factory=dict)
+    schemas: tuple[str, ...] = ()
+    elsewhere: Callable[[str], str | None] = lambda key: None
 
     def __post_init__(self) -> None:
         leaves = frozenset(self.leaves)
@@ -98,6 +107,8 @@ class Keys:
         engine, meant = self._recorded(key)
         if meant is not None:
             return f"is what {engine} calls {meant}; write {meant}"
+        if suggest and (there := self.elsewhere(key)) is not None:
+            return f"unknown key; {there}"
         meant = self._meant(key) if suggest else None
         if meant is not None:
             return f"unknown key; did you mean {meant}?"

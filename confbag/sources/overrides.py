@@ -1,8 +1,9 @@
-"""Settings that a program gives: a mapping with dotted or nested keys, under the name of whoever gives it."""
+"""Settings that a program gives: a mapping with dotted or nested keys, in the place of a file or above everything."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from confbag.errors import Fault
 from confbag.sources import Found
@@ -17,3 +18,8 @@ def read_overrides(name: str, values: object, keys: Keys, *, layer: Layer = Laye
         kind = type(values).__name__
         return Found(faults=(Fault(origin, None, f"must be a mapping of keys to values, not {kind}"),))
     return keys.flatten(values, lambda path: origin, layer=layer)
+
+
+def read_mapping(values: Mapping[str, Any], origin: str, keys: Keys) -> Found:
+    """The settings of a mapping that stands in the place of a file."""
+    return keys.flatten(values, lambda path: origin, layer=Layer.FILE)

@@ -25,7 +25,7 @@ def run(task: dict[str, Any]) -> None:
     try:
         loaded = EntryPoint(*task["point"]).load()
         if task["use"]:
-            EntryPoint("", "", task["use"], "").load()(loaded, task["point"][1])
+            EntryPoint("", "", task["use"], "").load()(loaded, task["point"][1], task["schema"])
     except BaseException as error:  # whatever it is, the parent can catch it too, and says it
         say(raised=type(error).__name__)
     say(ended=True)

@@ -52,12 +52,16 @@ def named() -> tuple[str, ...] | None:
     return None if text is None else tuple(filter(None, (name.strip() for name in text.split(","))))
 
 
-def refusals(points: Iterable[EntryPoint], use: str = "", *, afresh: bool = False) -> dict[EntryPoint, str]:
+def refusals(
+    points: Iterable[EntryPoint], use: str = "", *, schema: str = "", afresh: bool = False
+) -> dict[EntryPoint, str]:
     """Those that must not be loaded into this process, each with the reason: it hung, or it ended the child.
 
-    use: `module:function` that the child calls with the object that was loaded and the plug-in's name. afresh: do not
-    believe what was found against one earlier. A verdict is kept for each state of the files that were run and the
-    variables that were read; what a plug-in merely raises is no refusal, for it can be caught here.
+    use: `module:function` that the child calls with the object that was loaded, the plug-in's name and `schema`.
+    afresh: do not believe what was found against one earlier.
+
+    A verdict is kept for each state of the files that were run and the variables that were read; what a plug-in merely
+    raises is no refusal, for it can be caught here.
     """
     seconds = limit()
     if seconds == 0:
@@ -65,13 +69,13 @@ def refusals(points: Iterable[EntryPoint], use: str = "", *, afresh: bool = Fals
     reasons: dict[EntryPoint, str] = {}
     trials: list[_Trial] = []
     for point in points:
-        key = (point, point.info, use, seconds)
+        key = (point, point.info, use, schema, seconds)
         if key in _decided and not (afresh and _decided[key]):
             kept = _decided[key]
-        elif (verdict := plugin_verdicts.find(point, seconds)) is not None and not (afresh and verdict.refused):
+        elif (verdict := plugin_verdicts.find(point, seconds, schema)) is not None and not (afresh and verdict.refused):
             kept = _decided[key] = verdict.refused  # ratchet: allow CB121 -- tried once a process
         else:
-            trials.append(_Trial(point, use, seconds))
+            trials.append(_Trial(point, use, schema, seconds))
             continue
         if kept is not None:
             reasons[point] = kept
@@ -81,8 +85,10 @@ def refusals(points: Iterable[EntryPoint], use: str = "", *, afresh: bool = Fals
             children.enter_context(trial.start())
         for trial in trials:
             verdict = trial.verdict()
-            plugin_verdicts.keep(trial.point, seconds, verdict)
-            _decided[trial.point, trial.point.info, use, seconds] = verdict.refused  # ratchet: allow CB121 -- as above
+            plugin_verdicts.keep(trial.point, seconds, schema, verdict)
+            _decided[trial.point, trial.point.info, use, schema, seconds] = (
+                verdict.refused
+            )  # ratchet: allow CB121 -- as above
             if verdict.refused is not None:
                 reasons[trial.point] = verdict.refused
     return (
@@ -148,8 +154,8 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 class _Trial:
     """One entry point in a child of its own."""
 
-    def __init__(self, point: EntryPoint, use: str, seconds: float) -> None:
-        self.point, self.use, self.seconds = point, use, seconds
+    def __init__(self, point: EntryPoint, use: str, schema: str, seconds: float) -> None:
+        self.point, self.use, self.schema, self.seconds = point, use, schema, seconds
         self.problem: str | None = None
         self.began = 0.0
 
@@ -186,6 +192,7 @@ class _Trial:
             "path": [*(entry or os.getcwd() for entry in sys.path), _HERE],
             "point": [self.point.group, self.point.name, self.point.value, self.point.distribution],
             "use": self.use,
+            "schema": self.schema,
         }
         return [sys.executable, "-c", _START, json.dumps(task)]
 

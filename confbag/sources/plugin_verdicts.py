@@ -14,7 +14,7 @@ from typing import Any
 
 from confbag.sources.entry_points import EntryPoint
 
-FORMAT = 1
+FORMAT = 2
 BELIEVED = 3600.0
 """Seconds for which a refusal is believed: what made a plug-in hang or die may be gone, and nothing here shows it."""
 
@@ -43,9 +43,9 @@ class Verdict:
         return cls(refused, told("file"), told("read"), any("read_all" in line for line in lines))
 
 
-def find(point: EntryPoint, seconds: float) -> Verdict | None:
+def find(point: EntryPoint, seconds: float, schema: str) -> Verdict | None:
     """What was found of an entry point as it is now; None when it was not tried, or anything of it has changed."""
-    path = _path(point, seconds)
+    path = _path(point, seconds, schema)
     if path is None:
         return None
     try:
@@ -60,9 +60,9 @@ def find(point: EntryPoint, seconds: float) -> Verdict | None:
     return verdict if same and believed else None
 
 
-def keep(point: EntryPoint, seconds: float, verdict: Verdict) -> None:
+def keep(point: EntryPoint, seconds: float, schema: str, verdict: Verdict) -> None:
     """Keep a verdict, whole or not at all; where nothing can be written, the next process tries again."""
-    path = _path(point, seconds)
+    path = _path(point, seconds, schema)
     if path is None:
         return
     content = {
@@ -90,13 +90,13 @@ def folder() -> str | None:
     return os.path.join(base, "confbag", "plugins") if os.path.isabs(base) else None
 
 
-def _path(point: EntryPoint, seconds: float) -> str | None:
+def _path(point: EntryPoint, seconds: float, schema: str) -> str | None:
     base = folder()
     if base is None or not point.info:
         return None
     search = [entry or os.getcwd() for entry in sys.path]
     key = [FORMAT, sys.executable, sys.version, search, seconds, point.info]
-    key += [point.group, point.name, point.value, point.distribution]
+    key += [point.group, point.name, point.value, point.distribution, schema]
     return os.path.join(base, f"{_digest(json.dumps(key))}.json")
 
 

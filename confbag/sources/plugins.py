@@ -4,52 +4,40 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from confbag.errors import Fault
 from confbag.sources import Found
 from confbag.sources.entry_points import EntryPoint, entry_points
-from confbag.sources.keys import Keys, same, twice
+from confbag.sources.env import OWN, known_key
+from confbag.sources.keys import Keys
 from confbag.sources.plugin_trial import LOADING, aside, lock, named, refusals, said
 from confbag.words.provenance import Layer
 
-__all__ = ["GROUP", "EntryPoint", "entry_points", "failed", "read_plugins"]
-
 GROUP = "confbag.settings"
-_PARTS = ("defaults", "environment")
+_PARTS = ("defaults", "environment", "schema")
 
 
-def read_plugins(keys: Keys) -> Found:
-    """What every installed plug-in declares: {"defaults": {dotted: value}, "environment": ["CONFBAG__ACME__X"]}.
+@dataclass(frozen=True)
+class Declared:
+    """What one plug-in's settings say, with the faults of its keys; or `problem`, why nothing of it can be read."""
 
-    Two plug-ins that give one key different defaults contradict each other, whichever is found first: a fault. With
-    CONFBAG_PLUGINS only those that it names are read, and one that cannot be loaded is a fault; without it such a one
-    is left out with a logged warning, and is a row of every plan.
+    point: EntryPoint
+    found: Found = field(default_factory=Found)
+    problem: str | None = None
+
+
+def read_plugins(keys: Keys) -> tuple[Declared, ...]:
+    """What every installed plug-in declares, by name: {"defaults": {dotted: value}, "environment":
+    ["CONFBAG__ACME__X"], "schema": "package.module:Class"}.
+
+    With a schema it speaks only where that one, or one made from it, is what is read. With CONFBAG_PLUGINS only those
+    that it names are read.
     """
-    settings: dict[str, Any] = {}
-    faults: list[Fault] = []
-    variables: list[str] = []
-    for point, declared, problem in _loaded():
-        if problem is not None:
-            if named() is not None:
-                faults.append(_wrong(point, f"{point.value} cannot be loaded: {problem}; repair or uninstall it"))
-            elif (point, problem) not in _told:
-                _told.add((point, problem))  # ratchet: allow CB121 -- a plug-in that fails is told of once a process
-                _log(f"plug-in {point.name} ({point.distribution}): its settings are left out: {problem}")
-            continue
-        found = _read(point, declared, keys)
-        faults += found.faults
-        variables += found.environment
-        for setting in found.settings:
-            first = settings.setdefault(setting.key, setting)
-            if not same(first.value, setting.value):
-                faults.append(Fault(setting.origin, setting.key, twice(first.origin, setting.origin)))
-    return Found(tuple(settings.values()), tuple(faults), environment=tuple(variables))
-
-
-def failed() -> tuple[tuple[EntryPoint, str], ...]:
-    """The plug-ins whose settings cannot be loaded, each with the reason."""
-    return tuple((point, problem) for point, _, problem in _loaded() if problem is not None)
+    return tuple(
+        Declared(point, problem=problem) if problem is not None else _read(point, declared, keys)
+        for point, declared, problem in _loaded()
+    )
 
 
 def _loaded() -> list[tuple[EntryPoint, Any, str | None]]:
@@ -79,33 +67,28 @@ def _load_each() -> Iterator[tuple[EntryPoint, Any, str | None]]:
             yield point, declared, None
 
 
-_told: set[tuple[EntryPoint, str]] = set()
-
-
-def _log(message: str) -> None:
-    import logging  # here: only a plug-in that fails needs it
-
-    logging.getLogger("confbag").warning(message)
-
-
-def _wrong(point: EntryPoint, message: str) -> Fault:
-    return Fault(f"plugin {point.name}", None, f"{message} (distribution {point.distribution})")
-
-
-def _read(point: EntryPoint, declared: Any, keys: Keys) -> Found:
+def _read(point: EntryPoint, declared: Any, keys: Keys) -> Declared:
     origin = f"plugin {point.name}"
 
-    def wrong(message: str) -> Found:
-        return Found(faults=(_wrong(point, message),))
+    def wrong(problem: str) -> Declared:
+        return Declared(point, problem=problem)
 
     if not isinstance(declared, Mapping):
         return wrong(f"{point.value} must be a mapping with {' and '.join(_PARTS)}, not {type(declared).__name__}")
     if any(part not in _PARTS for part in declared):
-        return wrong(f"{point.value} has a part that is neither {' nor '.join(_PARTS)}; remove it")
+        return wrong(f"{point.value} has a part that is none of {', '.join(_PARTS)}; remove it")
     defaults, variables = declared.get("defaults", {}), declared.get("environment", ())
+    schema = declared.get("schema")
     if not isinstance(defaults, Mapping):
         return wrong(f"defaults of {point.value} must be a mapping of keys to values")
     if not isinstance(variables, (list, tuple, set, frozenset)) or not all(isinstance(name, str) for name in variables):
         return wrong(f"environment of {point.value} must be a list of variable names")
+    if schema is not None and not isinstance(schema, str):
+        return wrong(f"schema of {point.value} must be the text package.module:Class")
+    if schema is not None and schema not in keys.schemas:
+        return Declared(point)
+    taken = sorted(name for name in variables if name in OWN or known_key(name, keys))
+    if taken:
+        return wrong(f"environment of {point.value} names {taken[0]}, which is confbag's own; leave it out")
     found = keys.flatten(defaults, lambda path: origin, layer=Layer.PLUGIN)
-    return Found(found.settings, found.faults, environment=tuple(sorted(variables)))
+    return Declared(point, Found(found.settings, found.faults, environment=tuple(sorted(variables))))

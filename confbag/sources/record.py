@@ -33,6 +33,10 @@ class Record:
     argv: Sequence[str] | None = None
     values: Any = None
 
+    def __repr__(self) -> str:
+        held = f"{len(self.argv)} words" if self.argv is not None else f"a {type(self.values).__name__}"
+        return f"<Record of {printable(self.kind)}: {held}>"  # no value: one may be a secret
+
 
 def read_record(record: Record, keys: Keys) -> Found:
     """What the record sets. What no key answers to is listed in `ignored`, by name only, with the reason."""
@@ -52,15 +56,15 @@ def read_record(record: Record, keys: Keys) -> Found:
     beside = {given.field.name: given.raw for heard in sources for given in heard.given}
     read = {given.field.reads(given.raw) for heard in sources for given in heard.given}
     settings: list[Setting] = []
-    for heard in sources:
-        settings += _settle(heard, keys, beside, read)
+    for order, heard in enumerate(sources):
+        settings += _settle(heard, keys, beside, read, order)
     faults = tuple(fault for heard in sources for fault in heard.faults)
     return Found(
         tuple(settings), faults, ignored={name: why for heard in sources for name, why in heard.ignored.items()}
     )
 
 
-def _settle(heard: Heard, keys: Keys, beside: Mapping[str, Any], read: set[str | None]) -> list[Setting]:
+def _settle(heard: Heard, keys: Keys, beside: Mapping[str, Any], read: set[str | None], order: int) -> list[Setting]:
     """The settings of one part of a record, each key once; what contradicts itself or is not understood is noted."""
     settings: dict[str, Setting] = {}
     for given in heard.given:
@@ -84,7 +88,7 @@ def _settle(heard: Heard, keys: Keys, beside: Mapping[str, Any], read: set[str |
             if key not in keys.leaves:
                 heard.pass_over(given.spelling)
                 continue
-            setting = Setting(key, value, Layer.RECORD, place, text)
+            setting = Setting(key, value, Layer.RECORD, place, text, order=order)
             first = settings.setdefault(key, setting)
             if not same(first.value, setting.value):
                 heard.faults.append(Fault(place, key, twice(first.origin, place)))

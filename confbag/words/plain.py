@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from confbag.words.secret import Secret
+from confbag.words.secret import Concealed, Secret
 
 
 def fingerprint(values: Mapping[str, Any]) -> str:
@@ -31,6 +31,8 @@ def plain(value: Any, reveal: bool = False) -> Any:
         return value
     if isinstance(value, Secret):
         return value.reveal() if reveal else str(value)
+    if isinstance(value, Concealed):
+        return repr(value)
     if isinstance(value, Enum):
         return plain(value.value, reveal)
     if isinstance(value, PurePath):

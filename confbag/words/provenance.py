@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 AUTO = "auto"
 """A value, not a hole: `the plan decides`, and the provenance says which rule did."""
 
 
 class Layer(enum.IntEnum):
-    """The sources by precedence, lowest first. Within one layer order never matters, save that a later file wins."""
+    """The kinds of sources by precedence, lowest first. Several files are several sources of one kind, a later one
+    higher."""
 
     DEFAULT = 0
     PRESET = 1
@@ -25,13 +26,22 @@ class Layer(enum.IntEnum):
     RULE = 9
 
 
+class Filled(NamedTuple):
+    """What a plan makes of a setting: the value, the rule's name, and why in a sentence's end."""
+
+    value: Any
+    rule: str
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One source's value for one key.
 
     key: dotted. value: as the source gave it, before the schema saw it. text: the source's own spelling, for errors.
     origin: `default`, `preset NAME`, `plugin NAME`, `checkpoint PATH`, `record NAME FLAG`, `FILE:LINE:COLUMN`, `env
-    NAME`, `--set`, `override NAME`, `rule NAME`. why: a rule's reason in a sentence; None elsewhere.
+    NAME`, `--set`, `override NAME`, `rule NAME`. why: a rule's reason in a sentence, or the key that covers this one
+    there; None elsewhere. order: among sources of one layer, a higher one wins. rule: its name, in the layer of rules.
     """
 
     key: str
@@ -40,6 +50,18 @@ class Setting:
     origin: str
     text: str | None = None
     why: str | None = None
+    order: int = 0
+    rule: str | None = None
+
+    @classmethod
+    def filled(cls, key: str, filled: Filled) -> Setting:
+        """The setting that a plan's decision makes."""
+        return cls(key, filled.value, Layer.RULE, f"rule {filled.rule}", why=filled.why, rule=filled.rule)
+
+    @property
+    def rank(self) -> tuple[Layer, int]:
+        """Its place among all sources: of two, the higher one wins."""
+        return self.layer, self.order
 
     @property
     def source(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -71,3 +72,30 @@ class Secret:
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {"type": "string", "writeOnly": True}
+
+
+class Concealed:
+    """What was given for a secret and is no text: an error never shows it, nor does anything else."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return REDACTED
+
+
+def conceal(value: Any) -> Any:
+    """A value of a secret setting without what would show it, whatever its type."""
+    if value is None or isinstance(value, (Secret, Concealed)):
+        return value
+    if isinstance(value, str):
+        return Secret(value)
+    if isinstance(value, Mapping):
+        return {key: conceal(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return tuple(conceal(item) for item in value)
+    if isinstance(value, (set, frozenset)):
+        return frozenset(conceal(item) for item in value)
+    return Concealed(value)

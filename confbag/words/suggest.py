@@ -45,3 +45,16 @@ def _similar(word: str, candidates: list[str]) -> str | None:
             if score > best_score:
                 best, best_score = name, score
     return best
+
+
+def one_edit(word: str, known: Iterable[str]) -> str | None:
+    """The member of `known` that is one letter added, left out or changed away from `word`; None where none is."""
+    return next((name for name in known if name != word and _one_apart(name, word)), None)
+
+
+def _one_apart(one: str, other: str) -> bool:
+    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
+    if len(longer) - len(shorter) > 1:
+        return False
+    same = next((at for at, (a, b) in enumerate(zip(longer, shorter, strict=False)) if a != b), len(shorter))
+    return longer[same + 1 :] == shorter[same + (len(longer) == len(shorter)) :]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 def printable(text: object) -> str:
@@ -25,3 +28,34 @@ def printable_data(value: Any) -> Any:
 def count(number: int, noun: str) -> str:
     """`1 fault`, `2 faults`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def amount(number: int, measure: str) -> str:
+    """So much of a measure: `32 rows`; of bytes in the largest binary unit that is exact, `8 MiB`."""
+    if measure == "bytes":
+        for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+            if number >= 1 << power and number % (1 << power) == 0:
+                return f"{number >> power} {unit}"
+    return f"{number} {measure}"
+
+
+LISTED = 200
+"""So many of a kind are told one by one."""
+
+
+def capped(items: Iterable[T], more: Callable[[int], T], most: int = LISTED) -> Iterator[T]:
+    """The first of many, and `more(count)` for the rest: nobody reads thirty thousand faults."""
+    left = 0
+    for number, item in enumerate(items):
+        if number < most:
+            yield item
+        else:
+            left += 1
+    if left:
+        yield more(left)
+
+
+def listed(names: Iterable[str], most: int = 40) -> str:
+    """Names joined by commas; of very many, the first and how many more there are."""
+    every = list(names)
+    return ", ".join(every) if len(every) <= most else f"{', '.join(every[:most])} and {len(every) - most} more"

@@ -7,7 +7,7 @@ from typing import Any
 from confbag import Bag, ConfigError
 from confbag.errors import Fault
 
-PROMPT_LOOKUP = "PROMPT_LOOKUP"
+NGRAM = "NGRAM"
 DTYPES = ("float32", "float64")
 WIDEST_HIDDEN = 512
 KINDS = ("mha", "dsv4")
@@ -115,10 +115,8 @@ def _speculation_faults(bag: Bag) -> list[Fault]:
     algorithm = bag["spec.algorithm"]
     if algorithm == "none":
         return []
-    if algorithm.upper() != PROMPT_LOOKUP:
-        return [
-            _fault(bag, "spec.algorithm", f"the mini engine guesses by prompt look-up; write {PROMPT_LOOKUP} or none")
-        ]
+    if algorithm.upper() != NGRAM:
+        return [_fault(bag, "spec.algorithm", f"the mini engine guesses by prompt look-up; write {NGRAM} or none")]
     steps, width = bag["spec.num_steps"], bag["spec.num_draft_tokens"]
     if width is None:
         return [_fault(bag, "spec.num_draft_tokens", "the verify step needs its width; write 2 or more")]

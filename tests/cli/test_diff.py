@@ -63,7 +63,7 @@ def test_a_platform_is_planned_for_the_configuration_beside_it(called: Called, s
     ran = called("diff", sides["configuration"], "cuda:sm80", *HOPPER, "--format", "json")
     found = json.loads(ran.stdout)
     decode = next(entry for entry in found["bindings"] if entry["phase"] == "decode")
-    assert (decode["a"]["rule"], decode["b"]["rule"]) == ("mla-hopper", "mla-general")
+    assert [decode[side]["members"][0]["decided_by"]["rule"] for side in "ab"] == ["mla-hopper", "mla-general"]
     assert not any(entry["name"] == "model.kind" for entry in found["settings"])
 
 
@@ -83,7 +83,8 @@ def test_files_and_settings_lie_beneath_both(called: Called, written: Callable[[
     assert [entry["name"] for entry in found["settings"]] == ["exec.graph", "exec.compile"]
     assert found["bindings"] == []
     two = json.loads(called("diff", "cuda:sm90", "cuda:sm80", "--config", base, "--format", "json").stdout)
-    assert {entry["a"]["rule"] for entry in two["bindings"] if entry["op"] == "attention"} == {"mla-hopper"}
+    ran = [entry["a"]["members"][0] for entry in two["bindings"] if entry["op"] == "attention"]
+    assert {member["decided_by"]["rule"] for member in ran} == {"mla-hopper"}
 
 
 def test_a_side_that_nothing_satisfies_is_still_compared(called: Called, written: Callable[[str, str], Path]) -> None:

@@ -307,7 +307,7 @@ def registered(monkeypatch: pytest.MonkeyPatch, vendor: ModuleType) -> Callable[
             op.implement(name, **({"target": f"acme_doubling:{row}"} if isinstance(row, str) else row))
         registry: Registry = plugins.load(["confbag"])
         registry.add(op)
-        monkeypatch.setattr(plugins, "installed", lambda: registry)
+        monkeypatch.setattr(plugins, "installed", lambda schema=None: registry)
         return op
 
     return register

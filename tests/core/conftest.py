@@ -13,6 +13,7 @@ import pytest
 
 from confbag import Bag, load
 from confbag.process.context import unpublish
+from confbag.words.provenance import Filled
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +38,7 @@ def decide(bag: Bag) -> Bag:
         "memory.radix_cache": True,
         "memory.kv_cache_dtype": "model",
     }
-    return bag.resolve({key: (words.get(key, "triton"), "test", "the test says so") for key in bag.unresolved()})
+    return bag.resolve({key: Filled(words.get(key, "triton"), "test", "the test says so") for key in bag.unresolved()})
 
 
 @pytest.fixture

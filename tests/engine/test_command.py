@@ -78,7 +78,7 @@ def test_without_speculation_the_same_text_in_more_steps() -> None:
             ["--set", "memory.radix_cache=true", "--set", "exec.deterministic=false"],
             "the mini engine shares no prefixes",
         ),
-        (["--set", "spec.algorithm=EAGLE"], "write PROMPT_LOOKUP or none"),
+        (["--set", "spec.algorithm=EAGLE"], "write NGRAM or none"),
         (["--set", "spec.num_draft_tokens=1"], "which leaves no guess; write 2 or more"),
         (["--set", "spec.num_steps=5"], "4 draft tokens are 3 steps"),
         (["--set", "model.head_dim=15"], "rotary positions turn pairs; write an even number"),

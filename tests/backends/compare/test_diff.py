@@ -19,6 +19,7 @@ from confbag.backends import ALWAYS, Op, Platform, Registry, make_plan
 from confbag.backends.compare.diff import BindingChange, Diff, diff
 from confbag.backends.compare.lock import Lock
 from confbag.backends.compare.lock_file import parse_lock
+from confbag.backends.compare.sides import Decided
 from confbag.backends.decide.plan import Plan
 from confbag.backends.render import diff as table
 from confbag.backends.render import diff_json
@@ -57,11 +58,17 @@ def changed(found: Diff, slot: str) -> BindingChange:
     return change
 
 
+def ran(decided: Decided) -> tuple[str | None, str | None]:
+    """The one provider that runs, and the name of what decided."""
+    runs = decided.runs[0] if decided.runs else None
+    return (None, None) if runs is None else (runs.provider, runs.decider.name)
+
+
 def test_two_platforms(plan_of: MakePlan) -> None:
     found = plan_of(**{"model.kind": "mla"}).diff(plan_of("cuda:sm80", **{"model.kind": "mla"}))
     change = changed(found, "attention@decode")
-    assert (change.a.provider, change.a.variant, change.a.rule) == ("fa3", "mla", "mla-hopper")
-    assert (change.b.provider, change.b.rule) == ("triton", "mla-general")
+    assert (*ran(change.a), change.a.runs[0].variant) == ("fa3", "mla-hopper", "mla")
+    assert ran(change.b) == ("triton", "mla-general")
     assert change.against_a is not None
     assert (change.against_a.code, change.against_a.field, change.against_a.actual) == ("arch", "platform.arch", "sm80")
     assert change.because == ("platform.arch",)
@@ -72,11 +79,8 @@ def test_two_platforms(plan_of: MakePlan) -> None:
 def test_two_configurations(plan_of: MakePlan) -> None:
     found = plan_of("cuda:sm120").diff(plan_of("cuda:sm120", **{"exec.deterministic": True, "parallel.tp_size": 2}))
     change = changed(found, "attention@decode")
-    assert (change.a.provider, change.b.provider, change.b.rule) == (
-        "flashinfer",
-        "flashinfer",
-        "deterministic-blackwell-mha",
-    )
+    assert ran(change.a)[0] == "flashinfer"
+    assert ran(change.b) == ("flashinfer", "deterministic-blackwell-mha")
     assert change.because == ("exec.deterministic",)
     assert (change.against_a, change.against_b) == (None, None)
     asked = {change.name: change for change in found.settings if change.asked}
@@ -96,7 +100,7 @@ def test_a_named_provider_and_one_that_a_rule_chose_differ_in_what_decided(plan_
     chosen = plan_of()["attention@decode"].provider
     found = plan_of().diff(plan_of(**{"exec.attention.decode": chosen}))
     change = changed(found, "attention@decode")
-    assert (change.a.provider, change.b.provider, change.b.rule) == (chosen, chosen, "setting")
+    assert (ran(change.a)[0], ran(change.b)) == (chosen, (chosen, "setting"))
     assert "exec.attention.decode" in change.because
 
 
@@ -105,15 +109,15 @@ def test_an_op_that_one_side_does_not_use(plan_of: MakePlan) -> None:
     change = changed(found, "speculative.draft_extend_fill")
     assert change.a.used is False
     assert change.a.skipped_because == "spec.algorithm is none"
-    assert change.b.provider == "triton"
+    assert ran(change.b)[0] == "triton"
     assert "spec.algorithm" in change.because
-    assert changed(found, "attention@draft").b.rule == "draft-follows-prefill"
+    assert ran(changed(found, "attention@draft").b)[1] == "draft-follows-prefill"
 
 
 def test_a_decision_that_follows_another_names_it(plan_of: MakePlan) -> None:
     found = plan_of().diff(plan_of(**{"exec.attention.backend": "torch_native", "exec.graph": False}))
     change = changed(found, "kvcache.last_loc")
-    assert (change.a.rule, change.b.rule) == ("last-loc-triton", "last-loc-plain-attention")
+    assert (ran(change.a)[1], ran(change.b)[1]) == ("last-loc-triton", "last-loc-plain-attention")
     assert set(change.because) >= {"attention@decode", "attention@prefill"}
 
 
@@ -123,7 +127,7 @@ def test_a_version_that_keeps_a_provider_out_is_the_reason(plan_of: MakePlan, ma
         for cuda in ("12.1", "13.0")
     )
     change = changed(plan_of(old).diff(plan_of(new)), "attention@decode")
-    assert change.b.provider == "fa3"
+    assert ran(change.b)[0] == "fa3"
     assert "platform.toolkit.cuda" in change.because
     none, some = (machine("cuda", "sm90", packages={"torch": "2.14.1", **extra}) for extra in ({}, {"triton": "3.6.0"}))
     change = changed(plan_of(none).diff(plan_of(some)), "kvcache.last_loc")
@@ -135,7 +139,7 @@ def test_a_version_that_keeps_a_provider_out_is_the_reason(plan_of: MakePlan, ma
 def test_a_side_that_nothing_satisfies(plan_of: MakePlan) -> None:
     found = plan_of("npu:ascend910_93").diff(plan_of("npu:ascend910_93", **{"exec.attention.decode": "fa3"}))
     change = changed(found, "attention@decode")
-    assert (change.a.provider, change.b.used, change.b.provider) == ("ascend", True, None)
+    assert (ran(change.a)[0], change.b.used, change.b.runs) == ("ascend", True, ())
     assert [fault.provider for fault in found.b.faults] == ["fa3"]
     assert (found.a.faults, found.b.fingerprint, found.same) == ((), None, False)
     undecided = {change.name for change in found.settings if change.b is None}
@@ -185,7 +189,7 @@ def test_a_lock_and_a_plan(plan_of: MakePlan) -> None:
     (asked,) = (change for change in found.settings if change.asked)
     assert (asked.name, asked.a and asked.a.value, asked.b and asked.b.value) == ("parallel.tp_size", 1, 2)
     other = diff(plan_of(**{"model.kind": "mha"}), lock)
-    assert [change.b.origin for change in other.settings if change.name == "model.kind" and change.b] == ["x.lock:11"]
+    assert [change.b.origin for change in other.settings if change.name == "model.kind" and change.b] == ["x.lock:13"]
 
 
 def test_two_locks(plan_of: MakePlan) -> None:
@@ -271,7 +275,7 @@ def test_a_diff_is_whole_and_has_two_directions(ours: Registry, one: Any, other:
     assert told.startswith("A  ")
     for change in found.bindings:
         assert change.slot in told
-        if change.a.provider is not None and change.b.provider is not None:
+        if change.a.runs and change.b.runs:
             assert change.because or change.against_a or change.against_b, change.slot
     data = found.to_dict()
     assert data == json.loads(diff_json.render(found))
@@ -282,7 +286,7 @@ def test_a_diff_is_whole_and_has_two_directions(ours: Registry, one: Any, other:
 
 
 class Net(Namespace):
-    """An engine's own, with layers."""
+    """An engine's own, with sites."""
 
     layers: int = 6
 
@@ -298,9 +302,9 @@ def _mix(x: int) -> int:
     raise NotImplementedError
 
 
-def test_layers_that_are_decided_apart() -> None:
-    made = Registry()
-    op = Op("acme.mix", _mix, phases=("prefill", "decode"), layers="net.layers")
+def test_sites_that_are_decided_apart() -> None:
+    made = Registry(NetConfig)
+    op = Op("acme.mix", _mix, phases=("prefill", "decode"), sites="net.layers")
     op.implement("reference", "acme:mix", graph=ALWAYS)
     op.implement("fast", "acme:fast", priority=5, graph=ALWAYS)
     made.add(op)
@@ -315,19 +319,21 @@ def test_layers_that_are_decided_apart() -> None:
     assert diff(held, parts).same
     for found in (diff(whole, parts), diff(whole, held)):
         (change,) = found.bindings
-        assert (change.slot, change.a.provider, change.b.provider) == ("acme.mix@decode/0-1+5", "fast", "reference")
+        assert change.slot == "acme.mix@decode/0-1+5"
+        assert (ran(change.a)[0], ran(change.b)[0]) == ("fast", "reference")
         assert change.because == ("exec.kernels.pin",)
-        assert found.to_dict()["bindings"][0]["layers"] == "0-1+5"
+        assert found.to_dict()["bindings"][0]["site"] == "0-1+5"
     other = diff(parts, plan(**{"acme.mix@decode/0-2": "reference"}))
     assert not other.same
-    assert {change.slot for change in other.bindings} == {
-        f"acme.mix@decode/{part}" for part in ("0-1+5", "2-4", "0-2", "3-5")
+    assert {change.slot: (ran(change.a)[0], ran(change.b)[0]) for change in other.bindings} == {
+        "acme.mix@decode/2": ("fast", "reference"),
+        "acme.mix@decode/5": ("reference", "fast"),
     }
 
 
 def test_json_says_both_sides_of_everything(plan_of: MakePlan) -> None:
     found = plan_of().diff(plan_of("npu:ascend910_93", **{"exec.deterministic": True})).to_dict()
-    assert found["schema_version"] == 1
+    assert found["schema_version"] == 2
     assert set(found) == {
         "schema_version",
         "same",

@@ -16,8 +16,9 @@ from pydantic import Field
 import confbag.kernels
 from confbag import Bag, Config, ConfigError, PlanError, Secret, load
 from confbag.backends import ALWAYS, BATCH_INVARIANT, NativeOp, Op, Platform, Registry, Requires, make_plan
-from confbag.backends.compare.lock import Lock, LockedOp, LockedSetting
+from confbag.backends.compare.lock import Lock, LockedSetting, Runs
 from confbag.backends.compare.lock_file import is_lock, parse_lock
+from confbag.backends.decide.deciders import Decider
 from confbag.errors import Fault
 from confbag.namespaces.fields import Namespace
 
@@ -93,7 +94,9 @@ def test_no_path_no_host_no_secret_and_nothing_of_a_rank(locked: Callable[..., L
     for hidden in ("/srv", "hunter2", "***", "node7", "node_rank", "device.index", "model.path"):
         assert hidden not in text
     assert line_of(text, "server.queue") == "  server.queue: 5"
-    assert re.search(r"\b[0-9a-f]{12,}\b|\d\d:\d\d", text) is None, "no fingerprint and no time"
+    told = re.sub(r"^digest: [0-9a-f]{64}$", "", text, flags=re.MULTILINE)
+    assert told != text
+    assert re.search(r"\b[0-9a-f]{12,}\b|\d\d:\d\d", told) is None, "no fingerprint and no time"
     assert text == locked(**{**settings, "model.path": "/other", "parallel.node_rank": 0}).text()
 
 
@@ -159,10 +162,11 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
     max_leaves=5,
 )
-ops = st.builds(
-    LockedOp,
+runs = st.builds(
+    Runs,
     provider=words,
-    rule=words,
+    decider=st.builds(Decider, words, st.booleans()),
+    most=st.none() | st.integers(1, 10**12),
     variant=st.none() | words,
     target=st.none() | words,
     engine=st.none() | words,
@@ -171,12 +175,14 @@ ops = st.builds(
 locks = st.builds(
     Lock,
     platform=st.sampled_from(["cuda:sm90", "cpu", "npu:ascend910_93", "acme:x1.2"]),
-    ops=st.dictionaries(words, ops, max_size=3),
+    ops=st.dictionaries(words, st.lists(runs, min_size=1, max_size=3).map(tuple), max_size=3),
     settings=st.dictionaries(words, st.builds(LockedSetting, values, st.none() | words), max_size=3),
     environment=st.dictionaries(words, words | st.just(""), max_size=3),
     libraries=st.dictionaries(words, st.lists(words, max_size=2, min_size=1, unique=True).map(tuple), max_size=2),
     features=st.lists(words, max_size=2, unique=True).map(tuple),
     assumed=st.lists(words, max_size=2, unique=True).map(tuple),
+    schema=st.just("confbag") | words,
+    digest=st.just("") | st.from_regex(r"[0-9a-f]{64}", fullmatch=True),
 )
 
 
@@ -212,11 +218,12 @@ def test_true_is_not_one() -> None:
 
 
 TEXT = """\
-confbag-lock: 1
+confbag-lock: 2
+schema: confbag
 platform: cuda:sm90
 assumed: [packages]
 ops:
-  kvcache.last_loc: {provider: triton, rule: priority}
+  kvcache.last_loc: {provider: triton, step: priority}
 asked:
   model.kind: mla
 filled:
@@ -227,30 +234,41 @@ filled:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("confbag-lock: 1", "confbag-lock: 2", "x.lock:1:1: confbag-lock: this confbag reads locks of version 1"),
-        ("confbag-lock: 1", "confbag-lock: true", "x.lock:1:1: confbag-lock: this confbag reads locks of version 1"),
-        ("confbag-lock: 1", "confbag-luck: 1", "x.lock:1:1: is no lock: its first key is not `confbag-lock: 1`"),
+        ("confbag-lock: 2", "confbag-lock: 1", "x.lock:1:1: confbag-lock: this confbag reads locks of version 2"),
+        ("confbag-lock: 2", "confbag-lock: true", "x.lock:1:1: confbag-lock: this confbag reads locks of version 2"),
+        ("confbag-lock: 2", "confbag-luck: 2", "x.lock:1:1: is no lock: its first key is not `confbag-lock: 2`"),
+        ("schema: confbag\n", "", "schema: is missing"),
+        ("schema: confbag", "schema: [1]", "x.lock:2:1: schema: is no text"),
         ("platform: cuda:sm90\n", "", "platform: is missing"),
-        ("platform: cuda:sm90", "platform: [cuda]", "x.lock:2:1: platform: is no platform, such as cuda:sm90"),
-        ("rule: priority", "role: priority", "x.lock:5:40: ops.kvcache.last_loc.role: unknown key; is this rule?"),
-        ("rule: priority", "role: priority", "x.lock:5:3: ops.kvcache.last_loc: lacks its rule"),
-        ("rule: priority", "rule: 3", "x.lock:5:40: ops.kvcache.last_loc.rule: is no text"),
-        ("rule: priority", "rule: r, assumed: [a, a]", "assumed: names one of them twice"),
-        ("rule: priority", "rule: r, assumed: a", "assumed: is no list of texts"),
-        ("{provider: triton, rule: priority}", "triton", "x.lock:5:3: ops.kvcache.last_loc: is no mapping"),
+        ("platform: cuda:sm90", "platform: [cuda]", "x.lock:3:1: platform: is no platform, such as cuda:sm90"),
+        ("step: priority", "stop: priority", "x.lock:6:40: ops.kvcache.last_loc.stop: unknown key; is this step?"),
+        (
+            "step: priority",
+            "stop: priority",
+            "x.lock:6:3: ops.kvcache.last_loc: has either `rule: NAME` or `step: NAME`",
+        ),
+        ("step: priority", "step: s, rule: r", "x.lock:6:3: ops.kvcache.last_loc: has either `rule: NAME` or"),
+        ("provider: triton, ", "", "x.lock:6:3: ops.kvcache.last_loc: lacks its provider"),
+        ("step: priority", "step: 3", "x.lock:6:40: ops.kvcache.last_loc.step: is no text"),
+        ("step: priority", "step: s, most: 0", "ops.kvcache.last_loc.most: is no positive whole number"),
+        ("step: priority", "rule: r, assumed: [a, a]", "assumed: names one of them twice"),
+        ("step: priority", "rule: r, assumed: a", "assumed: is no list of texts"),
+        ("{provider: triton, step: priority}", "triton", "x.lock:6:3: ops.kvcache.last_loc: is no mapping"),
+        ("{provider: triton, step: priority}", "[]", "x.lock:6:3: ops.kvcache.last_loc: is no mapping"),
+        ("{provider: triton, step: priority}", "[{provider: a, step: b}, c]", "ops.kvcache.last_loc: is no mapping"),
         (
             "  model.kind: mla\n",
             "  model.kind: mla\n  model.kind: mha\n",
-            "x.lock:8:3: asked.model.kind: duplicate key",
+            "x.lock:9:3: asked.model.kind: duplicate key",
         ),
-        ("  model.kind: mla\n", "  exec.graph: true\n", "x.lock:7:3: asked.exec.graph: is under `filled` as well"),
-        ("{value: true, rule: graph-on-accelerators}", "true", "x.lock:9:3: filled.exec.graph: is no mapping such as"),
-        ("asked:\n", "aksed:\n", "x.lock:6:1: aksed: unknown key; is this asked?"),
-        ("asked:\n  model.kind: mla", "asked: mla", "x.lock:6:1: asked: is no mapping"),
-        ("  model.kind: mla\n", "<<<<<<< ours\n  model.kind: mla\n", "x.lock:7:1: a conflict of a merge was left here"),
-        ("  model.kind: mla\n", "  model.kind: mla\n=======\n", "x.lock:8:1: a conflict of a merge was left here"),
-        ("  model.kind: mla\n", "  model.kind: [mla\n", "x.lock:8:7: "),
-        ("  model.kind: mla\n", "  model.kind: m\x00la\n", "x.lock:7:16: a control character"),
+        ("  model.kind: mla\n", "  exec.graph: true\n", "x.lock:8:3: asked.exec.graph: is under `filled` as well"),
+        ("{value: true, rule: graph-on-accelerators}", "true", "x.lock:10:3: filled.exec.graph: is no mapping such as"),
+        ("asked:\n", "aksed:\n", "x.lock:7:1: aksed: unknown key; is this asked?"),
+        ("asked:\n  model.kind: mla", "asked: mla", "x.lock:7:1: asked: is no mapping"),
+        ("  model.kind: mla\n", "<<<<<<< ours\n  model.kind: mla\n", "x.lock:8:1: a conflict of a merge was left here"),
+        ("  model.kind: mla\n", "  model.kind: mla\n=======\n", "x.lock:9:1: a conflict of a merge was left here"),
+        ("  model.kind: mla\n", "  model.kind: [mla\n", "x.lock:9:7: "),
+        ("  model.kind: mla\n", "  model.kind: m\x00la\n", "x.lock:8:16: a control character"),
     ],
 )
 def test_a_damaged_lock_names_the_line_and_what_repairs_it(old: str, new: str, said: str) -> None:

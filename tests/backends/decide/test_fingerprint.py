@@ -22,7 +22,10 @@ from confbag.namespaces.fields import Namespace
 from confbag.schema.editor import json_schema
 from confbag.schema.leaves import leaves
 
-BESIDE: Mapping[str, Mapping[str, Any]] = {"parallel.node_rank": {"parallel.num_nodes": 100}}
+BESIDE: Mapping[str, Mapping[str, Any]] = {
+    "parallel.node_rank": {"parallel.num_nodes": 100},
+    "exec.kernels.prefer_only": {"exec.kernels.prefer": ["torch_native", "fa3", "triton", "reference"]},
+}
 """What a value needs beside it, by key: a node's rank is below the number of nodes."""
 
 
@@ -105,6 +108,7 @@ def test_only_what_differs_by_rank_and_secrets_opt_out() -> None:
 
 def candidates(key: str, registry: Registry) -> Iterator[Any]:
     """Legal values, and names that the registry knows where a key takes one."""
+    yield from registry.choices.get(key, ())
     for op in registry.ops.values():
         if any(key in keys for keys in op.settings.values()):
             yield from registry.providers(op.name)
@@ -113,7 +117,7 @@ def candidates(key: str, registry: Registry) -> Iterator[Any]:
             yield from ({op.name: provider} for provider in registry.providers(op.name))
         elif key == "exec.kernels.prefer":
             yield from ([provider] for provider in registry.providers(op.name))
-    if not key.startswith("exec.kernels.p"):
+    if key not in ("exec.kernels.pin", "exec.kernels.prefer", *registry.choices):
         yield from legal(described(key))
 
 

@@ -1,4 +1,4 @@
-"""Pins, preferences and references by phase and by layer, on an op of an engine's own that declares layers."""
+"""Pins, preferences and references by phase and by site, on an op of an engine's own that declares sites."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from confbag import Bag, Config, ConfigError, DeclaredOnlyError, load
 from confbag.backends import Op, Plan, Platform, Registry, Requires, make_plan
 from confbag.backends.bind.bound import NotBoundError
-from confbag.backends.bind.trace import trace
-from confbag.backends.declare.slots import Layers, Slot
+from confbag.backends.declare.slots import Sites, Slot, expanded
 from confbag.backends.render import html, markdown, page, story, table
 from confbag.backends.words.levels import ALWAYS, NEVER
 from confbag.cli.schema import plan_schema
@@ -65,15 +64,15 @@ def small(x: int) -> int:
 @pytest.fixture
 def engine() -> Registry:
     """An op over counted layers and phases, an op over named layers, and one without layers."""
-    made = Registry()
+    made = Registry(EngineConfig)
     mixing = Op(
         MIX,
         mix,
         phases=("prefill", "decode"),
-        layers="net.layers",
+        sites="net.layers",
         settings={"prefill": ("net.mixer",), "decode": ("net.mixer",)},
     )
-    gating = Op(GATE, gate, layers="net.blocks")
+    gating = Op(GATE, gate, sites="net.blocks")
     plain = Op("acme.plain", gate)
     for op in (mixing, gating, plain):
         op.implement("reference", reference, graph=ALWAYS)
@@ -113,8 +112,8 @@ def test_layers_that_are_decided_alike_are_one_binding(plan: Callable[..., Plan]
         f"{MIX}@decode/2-4": "fast",
     }
     first, rest = (binding for binding in pinned.bindings if binding.phase == "decode")
-    assert (first.layers, first.rule) == (("0", "1", "5"), "pin")
-    assert (rest.layers, rest.rule) == (("2", "3", "4"), "priority")
+    assert (first.sites, first.rule) == (("0", "1", "5"), "pin")
+    assert (rest.sites, rest.rule) == (("2", "3", "4"), "priority")
     assert pinned[f"{MIX}@decode/3"] is rest
     assert pinned[f"{MIX}@decode/2-4"] is rest
     with pytest.raises(KeyError, match=r"write acme.mix@decode/0-1\+5 or acme.mix@decode/2-4"):
@@ -175,27 +174,27 @@ def test_named_layers_are_matched_by_glob(plan: Callable[..., Plan]) -> None:
     [
         (
             {"exec.kernels.pin": {"acme.plain/0": "fast"}},
-            "acme.plain declares no layers; write 'acme.plain' without /0",
+            "acme.plain declares no sites; write 'acme.plain' without /0",
         ),
-        ({"exec.kernels.pin": {f"{MIX}/6": "fast"}}, "acme.mix/6 names no layer by 6; acme.mix has layers 0 to 5"),
-        ({"exec.kernels.pin": {f"{MIX}/0+4-9": "fast"}}, "names no layer by 4-9"),
-        ({"exec.kernels.pin": {f"{GATE}/mpl.*": "fast"}}, "acme.gate has layers attn, mlp.up, mlp.down"),
-        ({"exec.kernels.pin": {f"{MIX}/": "fast"}}, "names no layer by"),
+        ({"exec.kernels.pin": {f"{MIX}/6": "fast"}}, "acme.mix/6 names no site by 6; acme.mix has sites 0 to 5"),
+        ({"exec.kernels.pin": {f"{MIX}/0+4-9": "fast"}}, "names no site by 4-9"),
+        ({"exec.kernels.pin": {f"{GATE}/mpl.*": "fast"}}, "acme.gate has sites attn, mlp.up, mlp.down"),
+        ({"exec.kernels.pin": {f"{MIX}/": "fast"}}, "names no site by"),
         ({"exec.kernels.pin": {f"{MIX}@draft/0": "fast"}}, "unknown phase of acme.mix 'draft'"),
         ({"exec.kernels.pin": {f"{MIX}/0": "fsat"}}, "unknown provider of acme.mix 'fsat'; did you mean fast?"),
         ({"exec.kernels.pin": {"acme.mxi/0": "fast"}}, "unknown op 'acme.mxi'; did you mean acme.mix?"),
         (
             {"exec.kernels.pin": {f"{MIX}/0-3": "fast", f"{MIX}/2-5": "small"}},
-            "acme.mix/0-3 and acme.mix/2-5 both pin 2-3, to fast and to small; pin a layer once",
+            "acme.mix/0-3 and acme.mix/2-5 both pin 2-3, to fast and to small; pin a site once",
         ),
         (
             {"exec.kernels.pin": {f"{MIX}/0": "fast"}, "net.layers": None},
-            "net.layers is unknown, so no layer of acme.mix",
+            "net.layers is unknown, so no site of acme.mix",
         ),
-        ({"exec.kernels.prefer": [{f"{MIX}/9": "fast"}]}, "names no layer by 9"),
+        ({"exec.kernels.prefer": [{f"{MIX}/9": "fast"}]}, "names no site by 9"),
         ({"exec.kernels.prefer": [{MIX: "fsat"}]}, "did you mean fast?"),
         ({"exec.kernels.prefer": [{"acme.plain@decode": "fast"}]}, "acme.plain has no phases"),
-        ({"exec.kernels.reference_only": [f"{MIX}/9"]}, "names no layer by 9"),
+        ({"exec.kernels.reference_only": [f"{MIX}/9"]}, "names no site by 9"),
         ({"exec.kernels.reference_only": ["acme.mxi"]}, "did you mean acme.mix?"),
     ],
 )
@@ -275,10 +274,10 @@ def test_bind_gives_one_function_a_layer(plan: Callable[..., Plan]) -> None:
 def test_an_op_whose_layers_nobody_knows_is_planned_and_not_bound(engine: Registry) -> None:
     unknown = make_plan(bag({}), CPU, registry=engine)
     assert decided(unknown) == {f"{MIX}@prefill": "fast", f"{MIX}@decode": "fast"}
-    assert unknown[f"{MIX}@decode"].layers is None
+    assert unknown[f"{MIX}@decode"].sites is None
     ops = unknown.bind()
     assert ops.plain is fast
-    with pytest.raises(NotBoundError, match=r"net\.layers is unknown, so acme\.mix@decode has no layers"):
+    with pytest.raises(NotBoundError, match=r"net\.layers is unknown, so acme\.mix@decode has no sites"):
         ops.mix_decode  # noqa: B018
     with pytest.raises(NotBoundError, match=r"net\.blocks is unknown"):
         unknown.bind(ops=[GATE])
@@ -294,18 +293,6 @@ def test_layers_that_an_engine_constructs_refuse_when_they_are_called(plan: Call
         theirs.bind(ops=[f"{MIX}@decode"])
 
 
-def test_calls_are_traced_by_layer(plan: Callable[..., Plan]) -> None:
-    ops = plan(**{"exec.kernels.pin": {f"{MIX}@decode/0": "reference", f"{GATE}/attn": "small"}}).bind()
-    before = ops.mix_decode
-    with trace(ops) as seen:
-        assert [function(1) for function in ops.mix_decode[:3]] == [1, 2, 2]
-        ops.gate["attn"](1)
-    assert ops.mix_decode is before
-    assert seen.counts[f"{MIX}@decode/0"] == 1
-    assert seen.counts[f"{MIX}@decode/1-5"] == 2
-    assert f"{MIX}@prefill" in seen.not_observed
-
-
 def test_every_rendering_says_which_layers(plan: Callable[..., Plan]) -> None:
     pinned = plan(**{"exec.kernels.pin": {f"{MIX}@decode/0-1": "reference"}})
     for render in (table.render, markdown.render, html.render):
@@ -314,9 +301,9 @@ def test_every_rendering_says_which_layers(plan: Callable[..., Plan]) -> None:
         assert f"{MIX}@decode/2-5" in text
     data = json.loads(json.dumps(pinned.to_dict()))
     jsonschema.validate(data, json.loads(plan_schema()))
-    layers = {(binding["op"], binding["phase"], binding["provider"]): binding["layers"] for binding in data["bindings"]}
-    assert layers[MIX, "decode", "reference"] == ["0", "1"]
-    assert layers["acme.plain", None, "fast"] is None
+    sites = {(binding["op"], binding["phase"], binding["provider"]): binding["sites"] for binding in data["bindings"]}
+    assert sites[MIX, "decode", "reference"] == ["0", "1"]
+    assert sites["acme.plain", None, "fast"] is None
     told = story.op_story(pinned, [pinned[f"{MIX}@decode/0"]])
     assert told.startswith(f"{MIX}@decode/0-1: reference\n")
     assert "pin" in told
@@ -337,12 +324,13 @@ def test_no_order_of_pins_or_rows_changes_the_plan(engine: Registry) -> None:
 
 @given(st.sets(st.integers(0, 40), min_size=1))
 def test_a_part_is_spelt_as_a_pattern_that_names_it(chosen: set[int]) -> None:
-    layers = Layers.of(41)
-    assert layers is not None
+    sites = Sites.of(41)
+    assert sites is not None
     names = tuple(map(str, sorted(chosen)))
-    spelt = layers.spell(names)
-    assert layers.chosen(spelt) == names
-    assert not layers.missing(spelt)
+    spelt = sites.spell(names)
+    assert sites.chosen(spelt) == names
+    assert expanded(spelt) == names
+    assert not sites.missing(spelt)
     assert (
         bag({"exec.kernels.pin": {f"{MIX}@decode/{spelt}": "fast"}})["exec.kernels.pin"][0][0]
         == f"{MIX}@decode/{spelt}"
@@ -356,6 +344,9 @@ def test_a_place_is_a_plain_key_inside_a_flow_mapping(text: str) -> None:
     assert Slot.parse(text).op in (MIX, GATE)
 
 
-@pytest.mark.parametrize("value", [None, 0, -1, True, "6", [], ["a", "a"], ["a b"], ["7"], ["a+b"], [1]])
-def test_what_are_no_layers(value: Any) -> None:
-    assert Layers.of(value) is None
+@pytest.mark.parametrize(
+    "value",
+    [None, 0, -1, True, "6", [], ["a", "a"], ["a b"], ["7"], ["0-3"], ["a+b"], [1], [["a", 3]], {"a": 3}, {"7": {}}],
+)
+def test_what_are_no_sites(value: Any) -> None:
+    assert Sites.of(value) is None

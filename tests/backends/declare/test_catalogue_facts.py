@@ -13,7 +13,8 @@ import pytest
 
 from confbag import Bag
 from confbag.backends import Platform, Registry, make_plan
-from confbag.backends.declare.columns import Entry, Wanted, entries
+from confbag.backends.declare.columns import value_of
+from confbag.backends.declare.implementation import Implementation
 
 FP8, ALL = "fp8_e4m3 fp8_e5m2", "sm75 sm80 sm86 sm89 sm90 sm100 sm103 sm120"
 # provider, kind: devices | architectures | phases | pages | KV | topk | features | batch invariant | graph
@@ -52,30 +53,36 @@ SHORT = {"prefill": "p", "decode": "d", "draft": "s", "window": "W", "sinks": "S
 }
 
 
-def said(rows: list[Entry]) -> list[set[str]]:
+def said(rows: list[Implementation]) -> list[set[str]]:
     """The columns of one provider's variants for one kind, together."""
-    pages = {str(size) for row in rows for size in (*row.pages, *row.branching_pages)}
-    pages |= {"emulated" if row.emulated_pages else "any" for row in rows if row.any_page}
-    topk = {"-" if row.topk is None else str(row.topk) for row in rows}
-    topk |= {f"any@{size}" for row in rows for size in row.topk_pages}
+
+    def words(column: str) -> set[str]:
+        return {word for row in rows for word in value_of(row, column)}
+
+    pages = {
+        str(size) for row in rows for size in (*value_of(row, "pages")["sizes"], *value_of(row, "branching_pages"))
+    }
+    pages |= {"emulated" if each["emulated"] else "any" for row in rows if (each := value_of(row, "pages"))["any"]}
+    topk = {str(value_of(row, "topk")).replace("none", "-") for row in rows}
+    topk |= {f"any@{size}" for size in words("topk_pages")}
     return [
-        {device for row in rows for device in row.device},
-        {arch for row in rows for arch in row.arch} or {"-"},
-        {SHORT[phase] for row in rows for phase in row.phases},
+        words("device"),
+        words("arch") or {"-"},
+        {SHORT[phase] for phase in words("phases")},
         pages,
-        {dtype for row in rows for dtype in row.kv} or {"-"},
+        words("kv") or {"-"},
         topk,
-        {SHORT[feature] for row in rows for feature in row.features} or {"-"},
-        {SHORT[phase] for row in rows for phase in row.deterministic} or {"-"},
-        {"no" if row.graph == "never" else "yes" for row in rows},
+        {SHORT[feature] for feature in words("features")} or {"-"},
+        {SHORT[phase] for phase in words("deterministic")} or {"-"},
+        {"no" if value_of(row, "graph") == "never" else "yes" for row in rows},
     ]
 
 
 def test_every_row_says_what_its_source_says(registry: Registry) -> None:
-    listed: dict[str, list[Entry]] = {}
-    for entry in entries(registry, "attention", Wanted()):
-        for kind in entry.kinds:
-            listed.setdefault(f"{entry.provider} {kind}", []).append(entry)
+    listed: dict[str, list[Implementation]] = {}
+    for row in registry.rows("attention"):
+        for kind in value_of(row, "kind"):
+            listed.setdefault(f"{row.provider} {kind}", []).append(row)
     listed.pop("reference dsv4")  # ours, beside the catalogue
     facts = dict(line.split(": ") for line in FACTS.strip().splitlines())
     assert listed.keys() == facts.keys()
@@ -84,17 +91,19 @@ def test_every_row_says_what_its_source_says(registry: Registry) -> None:
 
 
 def test_defaults_and_names_beside_the_columns(registry: Registry) -> None:
-    rows = {(entry.provider, entry.variant): entry for entry in entries(registry, "attention", Wanted())}
-    first = {name: entry.pages[0] for name, entry in rows.items()}
-    assert (first["dsa", "cuda"], first["dsa", "hip"], first["dsa", "npu and xpu"]) == (64, 64, 128)
-    assert (first["dsv4", "cuda"], first["dsv4", "hip"], first["dsv4", "npu"]) == (256, 256, 128)
-    assert (first["fa4", "mha"], first["fa4", "mha blackwell"]) == (1, 128)
-    assert rows["fa4", "mha blackwell"].branching_pages == (1,)
-    assert [entry.provider for entry in rows.values() if entry.topk == "any" and entry.paged_topk] == [
+    rows = {(row.provider, row.variant): row for row in registry.rows("attention")}
+    first = {name: value_of(row, "pages")["sizes"][:1] for name, row in rows.items()}
+    assert (first["dsa", "cuda"], first["dsa", "hip"], first["dsa", "npu and xpu"]) == ([64], [64], [128])
+    assert (first["dsv4", "cuda"], first["dsv4", "hip"], first["dsv4", "npu"]) == ([256], [256], [128])
+    assert (first["fa4", "mha"], first["fa4", "mha blackwell"]) == ([1], [128])
+    assert value_of(rows["fa4", "mha blackwell"], "branching_pages") == (1,)
+    assert [
+        row.provider for row in rows.values() if value_of(row, "topk") == "any" and value_of(row, "paged_topk")
+    ] == [
         "flashinfer",
         "aiter",  # of kind mla, where pages do not bound it
     ]
-    components = {entry.provider: entry.components for entry in rows.values() if entry.components}
+    components = {row.provider: found for row in rows.values() if (found := value_of(row, "components"))}
     assert components == {
         "flashinfer": ("flashinfer",),
         "triton": ("triton",),
@@ -104,9 +113,9 @@ def test_defaults_and_names_beside_the_columns(registry: Registry) -> None:
         "reference": ("torch",),
     }
     assert registry.aliases("attention") == {"tokenspeed_mla": "cutedsl_mla", "nsa": "dsa", "compressed": "dsv4"}
-    features = {entry.provider: entry.device_features for entry in rows.values() if entry.device_features}
+    features = {row.provider: found for row in rows.values() if (found := value_of(row, "device_features"))}
     assert features == {"intel_xpu": ("xmx",), "intel_amx": ("amx",)}
-    assert rows["flashinfer", "mla absorbed"].deterministic == {}
+    assert value_of(rows["flashinfer", "mla absorbed"], "deterministic") == {}
 
 
 @pytest.mark.parametrize(

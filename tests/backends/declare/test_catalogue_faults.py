@@ -190,7 +190,10 @@ def test_a_tie_names_file_and_row(path: Path) -> None:
             {"fill": [{"name": "f", "set": {"model.kind": "mah"}}]},
             "unknown kind 'mah' of model.kind; it is one of mha, mla, dsa, dsv4",
         ),
-        ({"fill": [{"name": "f", "set": {"exec.graph": 7}}]}, "rule f: set exec.graph: expected true, false or auto"),
+        (
+            {"fill": [{"name": "f", "set": {"exec.graph": 7}}]},
+            "rule f: set exec.graph: expected true, false, piecewise",
+        ),
         ({"fill": [{"name": "f", "set": {"exec.graph": {"value": "x"}}}]}, "set exec.graph: unknown field value"),
         (
             {"fill": [{"name": "f", "environment": {"A": [1]}}]},

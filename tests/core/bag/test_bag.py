@@ -1,4 +1,4 @@
-"""The bag: values, provenance, decisions of a plan, overrides, derived values, fingerprint, pickling."""
+"""The bag: values, provenance, decisions of a plan, overrides, fingerprint, pickling."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confbag import Bag, ConfigError, load
+from confbag import Bag, ConfigError, UnresolvedError, load
 from confbag.schema.config import Config
 from confbag.schema.leaves import leaves
-from confbag.words.provenance import Layer
+from confbag.words.provenance import Filled, Layer
 
 VALUES: dict[str, list[Any]] = {
     "exec.deterministic": [True, False],
@@ -76,6 +76,18 @@ def test_nothing_of_a_bag_can_be_changed() -> None:
     assert not hasattr(bag.exec, "__dict__")
 
 
+def test_what_is_still_auto_is_told_when_it_is_read() -> None:
+    bag = load(env={})
+    with pytest.raises(UnresolvedError, match=r"^exec\.attention\.decode is still auto: a plan fills it.*make_plan"):
+        _ = bag.exec.attention.decode
+    assert (bag["exec.attention.decode"], bag.values()["memory.page_size"]) == ("auto", "auto")
+    assert "decode='auto'" in repr(bag.exec)
+    again = pickle.loads(pickle.dumps(bag.exec))
+    assert again == bag.exec
+    with pytest.raises(UnresolvedError, match=r"exec\.graph"):
+        _ = again.graph
+
+
 def test_the_chain_begins_with_the_default_and_ends_with_the_winner(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("exec:\n  graph: false\n")
@@ -96,7 +108,10 @@ def test_is_set_means_that_somebody_asked() -> None:
     assert not bag.is_set("exec.graph")
     assert bag.is_set("exec.compile")
     assert not bag.is_set("exec.deterministic")
-    assert not bag.resolve({"exec.graph": (True, "r", "w")}).is_set("exec.graph")
+    assert not bag.resolve({"exec.graph": Filled(True, "r", "w")}).is_set("exec.graph")
+
+
+PHASES = tuple(f"exec.attention.{phase}" for phase in ("prefill", "decode", "draft"))
 
 
 @given(st.lists(settings_of, min_size=1, max_size=3))
@@ -104,11 +119,18 @@ def test_the_highest_source_wins_whatever_the_others_say(given_: list[dict[str, 
     bag = load(env={}, overrides=given_[0])
     for number, changes in enumerate(given_[1:]):
         bag = bag.override(f"number {number}", changes)
-    merged = {key: value for changes in given_ for key, value in changes.items()}
+    merged: dict[str, Any] = {}
+    for changes in given_:
+        pins = {**merged.get("exec.kernels.pin", {}), **changes.get("exec.kernels.pin", {})}
+        merged |= changes
+        if "exec.kernels.pin" in changes:
+            merged["exec.kernels.pin"] = pins
+        if "exec.attention.backend" in changes:
+            merged |= {key: "auto" for key in PHASES if key in merged and key not in changes}
     for key in leaves(Config):
         assert bag[key] == (held(key, merged[key]) if key in merged else leaves(Config)[key].default)
         assert bag.is_set(key) == (key in merged and merged[key] != "auto")
-        assert [one.layer for one in bag.chain(key)] == sorted(one.layer for one in bag.chain(key))
+        assert [one.rank for one in bag.chain(key)] == sorted(one.rank for one in bag.chain(key))
 
 
 @given(settings_of)
@@ -139,7 +161,7 @@ def test_bags_are_equal_by_values_and_schema() -> None:
 
 
 def test_resolve_says_which_rule_and_why() -> None:
-    bag = load(env={}).resolve({"exec.graph": (True, "graphs-on-cuda", "cuda captures")})
+    bag = load(env={}).resolve({"exec.graph": Filled(True, "graphs-on-cuda", "cuda captures")})
     setting = bag.setting("exec.graph")
     assert (bag["exec.graph"], setting.layer, setting.origin, setting.why) == (
         True,
@@ -148,8 +170,8 @@ def test_resolve_says_which_rule_and_why() -> None:
         "cuda captures",
     )
     assert "exec.graph" not in bag.unresolved()
-    assert bag.resolve({"exec.graph": (False, "later", "x")}).chain("exec.graph")[-1].value is False
-    assert len(bag.resolve({"exec.graph": (False, "later", "x")}).chain("exec.graph")) == 2
+    assert bag.resolve({"exec.graph": Filled(False, "later", "x")}).chain("exec.graph")[-1].value is False
+    assert len(bag.resolve({"exec.graph": Filled(False, "later", "x")}).chain("exec.graph")) == 2
 
 
 def test_resolve_never_changes_what_somebody_set() -> None:
@@ -157,18 +179,18 @@ def test_resolve_never_changes_what_somebody_set() -> None:
     with pytest.raises(
         ConfigError, match=r"env CONFBAG__EXEC__GRAPH: exec\.graph: .*rule speed.*would change it \(faster\)"
     ):
-        bag.resolve({"exec.graph": (True, "speed", "faster")})
-    assert bag.resolve({"exec.graph": (False, "speed", "x")}).origin("exec.graph") == "env CONFBAG__EXEC__GRAPH"
+        bag.resolve({"exec.graph": Filled(True, "speed", "faster")})
+    assert bag.resolve({"exec.graph": Filled(False, "speed", "x")}).origin("exec.graph") == "env CONFBAG__EXEC__GRAPH"
 
 
 def test_a_rules_bad_value_names_the_rule_and_never_you() -> None:
     with pytest.raises(ConfigError) as caught:
-        load(env={}).resolve({"exec.graph": ("sometimes", "odd", "it can"), "exec.nope": (1, "odd", "x")})
+        load(env={}).resolve({"exec.graph": Filled("sometimes", "odd", "it can"), "exec.nope": Filled(1, "odd", "x")})
     assert "rule odd: exec.nope: no key" in str(caught.value)
     with pytest.raises(ConfigError) as caught:
-        load(env={}).resolve({"exec.graph": ("sometimes", "odd", "it can")})
+        load(env={}).resolve({"exec.graph": Filled("sometimes", "odd", "it can")})
     assert str(caught.value).startswith(
-        "rule odd: exec.graph: expected true, false or auto, got the text 'sometimes'; it can;"
+        "rule odd: exec.graph: expected true, false, piecewise, full or auto, got the text 'sometimes'; it can;"
     )
     assert "you" not in str(caught.value)
 
@@ -196,17 +218,8 @@ def test_facts_read_for_one_path_never_answer_for_another(checkpoint: Callable[.
     two = checkpoint("two", num_attention_heads=8, num_key_value_heads=2, hidden_size=1024)
     bag = load(env={}, overrides={"model.path": str(one)})
     assert (bag["model.num_heads"], bag.chain("model.num_heads")[-1].layer) == (32, Layer.CHECKPOINT)
-    computed: list[int] = []
-
-    def heads(number: int) -> int:
-        computed.append(number)
-        return number * 2
-
-    assert bag.derived("twice", heads, "model.num_heads") == bag.derived("twice", heads, "model.num_heads") == 64
-    assert computed == [32]
     other = bag.override("draft", {"model.path": str(two)})
     assert (other["model.num_heads"], other["model.num_kv_heads"]) == (8, 2)
-    assert other.derived("twice", heads, "model.num_heads") == 16
     assert bag.override("hub", {"model.path": "meta/llama"})["model.num_heads"] is None
     assert bag.override("same", {"model.path": str(one)}) == bag
     assert bag.override("kept", {"exec.compile": True})["model.num_heads"] == 32
@@ -214,7 +227,7 @@ def test_facts_read_for_one_path_never_answer_for_another(checkpoint: Callable[.
 
 def test_another_checkpoint_drops_what_rules_decided_for_the_first(checkpoint: Callable[..., Path]) -> None:
     one, two = (checkpoint(name, num_attention_heads=heads) for name, heads in (("one", 32), ("two", 8)))
-    bag = load(env={}, overrides={"model.path": str(one)}).resolve({"exec.graph": (True, "r", "w")})
+    bag = load(env={}, overrides={"model.path": str(one)}).resolve({"exec.graph": Filled(True, "r", "w")})
     assert bag.override("x", {"model.path": str(two)})["exec.graph"] == "auto"
     twin = checkpoint("twin", num_attention_heads=32)
     assert bag.override("x", {"model.path": str(twin)})["exec.graph"] is True
@@ -224,19 +237,6 @@ def test_a_checkpoint_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(ConfigError, match=r"config\.json"):
         load(env={}).override("x", {"model.path": str(tmp_path)})
-
-
-def test_derived_values_are_computed_once_even_when_they_are_none_or_fail() -> None:
-    bag = load(env={})
-    calls: list[str] = []
-    assert bag.derived("nothing", lambda: calls.append("x")) is None
-    assert bag.derived("nothing", lambda: calls.append("x")) is None
-    assert calls == ["x"]
-    with pytest.raises(ZeroDivisionError):
-        bag.derived("fails", lambda: 1 // 0)
-    assert bag.derived("fails", lambda: 1) == 1
-    with pytest.raises(KeyError):
-        bag.derived("no", lambda value: value, "exec.nope")
 
 
 def test_a_fingerprint_differs_with_every_value_that_counts() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from confbag import Bag, ConfigError, Record, attention_backends, get_exec, load, override, publish
-from confbag.words.provenance import Layer
+from confbag.words.provenance import Filled, Layer
 
 
 def test_a_removed_name_is_an_error_that_names_the_new_key() -> None:
@@ -43,7 +43,7 @@ def test_prefill_and_decode_are_set_one_by_one() -> None:
     bag = load(
         env={}, argv=["--set", "exec.attention.decode=ascend", "--set", "exec.kernels.pin={attention@decode: ascend}"]
     )
-    assert (bag.exec.attention.prefill, bag.exec.attention.decode) == ("auto", "ascend")
+    assert (bag["exec.attention.prefill"], bag.exec.attention.decode) == ("auto", "ascend")
     assert bag.exec.kernels.pin == (("attention@decode", "ascend"),)
 
 
@@ -87,11 +87,13 @@ def test_the_order_of_arguments_never_matters(tmp_path: Path) -> None:
 
 def test_a_default_of_a_hook_is_never_called_explicit() -> None:
     """sglang#34683: a model hook's default was reported as explicitly specified."""
-    bag = load(env={}).resolve({"exec.attention.decode": ("fa3", "fa3-on-hopper", "fa3 is the fastest that fits")})
+    bag = load(env={}).resolve(
+        {"exec.attention.decode": Filled("fa3", "fa3-on-hopper", "fa3 is the fastest that fits")}
+    )
     assert not bag.is_set("exec.attention.decode")
     assert bag.origin("exec.attention.decode") == "rule fa3-on-hopper"
     with pytest.raises(ConfigError) as caught:
-        bag.resolve({"exec.graph": ("yes", "hook", "it said so")})
+        bag.resolve({"exec.graph": Filled("yes", "hook", "it said so")})
     assert str(caught.value).startswith("rule hook: exec.graph:")
     assert "specified" not in str(caught.value)
 
@@ -100,7 +102,7 @@ def test_a_mode_never_rewrites_what_was_asked() -> None:
     """vllm PR 25769: batch-invariant mode wrote over the user's backend."""
     bag = load(env={}, argv=["--set", "exec.attention.decode=fa3"], preset="deterministic")
     with pytest.raises(ConfigError, match=r"--set: exec\.attention\.decode: .*rule batch-invariant"):
-        bag.resolve({"exec.attention.decode": ("triton", "batch-invariant", "fa3 is not batch invariant")})
+        bag.resolve({"exec.attention.decode": Filled("triton", "batch-invariant", "fa3 is not batch invariant")})
     assert bag.exec.attention.decode == "fa3"
 
 

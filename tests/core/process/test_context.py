@@ -85,7 +85,9 @@ def test_a_bag_that_still_holds_auto_is_refused_whole(planned: Bag) -> None:
     with pytest.raises(NotPublishedError, match="role scheduler"):
         get_exec()
     publish(half, allow_auto=True)
-    assert get_exec().graph == "auto"
+    assert published()["exec.graph"] == "auto"
+    with pytest.raises(UnresolvedError, match=r"^exec\.graph is still auto"):
+        _ = get_exec().graph
 
 
 def test_once_per_process_unless_replaced(planned: Bag) -> None:

@@ -70,11 +70,11 @@ def changed(bag: Bag, **parts: Any) -> str:
         ({"confbag_handoff": 99}, "version 99"),
         ({"fingerprint": "0" * 64}, "would not read what its parent did.*000000000000 there"),
         ({"settings": []}, r"exec\.graph.*differs"),
-        ({"settings": [["exec.nope", 1, "FILE", "x", None, None]]}, "does not fit"),
-        ({"settings": [["exec.graph", "yes", "FILE", "x", None, None]]}, "refused by Config here"),
+        ({"settings": [["exec.nope", 1, "FILE", "x", None, None, 0, None]]}, "does not fit"),
+        ({"settings": [["exec.graph", "yes", "FILE", "x", None, None, 0, None]]}, "refused by Config here"),
         ({"settings": [["exec.graph"]]}, "does not fit"),
         ({"settings": None}, "does not fit"),
-        ({"settings": [["exec.graph", True, "NOPE", "x", None, None]]}, "does not fit"),
+        ({"settings": [["exec.graph", True, "NOPE", "x", None, None, 0, None]]}, "does not fit"),
         ({"schema": ["nowhere", "Config"]}, "cannot be imported"),
         ({"schema": ["confbag.bag.bag", "Bag"]}, "is no Config"),
         ({"schema": 3}, "cannot be imported"),
@@ -102,7 +102,7 @@ def test_a_damaged_blob_is_refused_or_reads_the_same(at: int, noise: bytes) -> N
     assert HUSH not in "".join(refused)
 
 
-@pytest.mark.parametrize("blob", ["", "null", "[]", "{}", b"\xff", "[" * 100_000, '{"confbag_handoff": 1}'])
+@pytest.mark.parametrize("blob", ["", "null", "[]", "{}", b"\xff", "[" * 100_000, '{"confbag_handoff": 2}'])
 def test_what_is_no_blob_is_refused(blob: Any) -> None:
     with pytest.raises(HandoffError, match="pass on what handoff"):
         adopt(blob)

@@ -51,7 +51,7 @@ def test_defaults_are_what_a_bag_holds() -> None:
 def test_leaves_of_an_engine() -> None:
     known = leaves(MyConfig)
     assert known["mine.answer"].default == 7
-    assert known["mine.backend"].auto
+    assert not known["mine.backend"].auto
     assert known["mine.width"].auto
     assert known["mine.token"].secret
     assert not known["mine.token"].fingerprint

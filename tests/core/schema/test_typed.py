@@ -49,7 +49,7 @@ def test_mypy_sees_the_type_of_every_read(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
     assert re.findall(r'Revealed type is "(.*)"', done.stdout) == [
         "bool",
-        "bool",
+        "bool | Literal['piecewise'] | Literal['full']",
         "str",
         "tuple[tuple[str, str], ...]",
         "int",

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from confbag.bag.plugins import plugin_settings
+from confbag.schema.config import Config
 from confbag.sources.entry_points import entry_points
 from confbag.sources.keys import Keys
-from confbag.sources.plugins import failed, read_plugins
+from confbag.sources.plugins import read_plugins
 from confbag.words.provenance import Layer, Setting
 
 
@@ -111,10 +113,12 @@ def test_defaults_and_variables(site: Path, monkeypatch: pytest.MonkeyPatch, key
     install(site, "acme-1.0", "acme = acme_settings:DATA")
     source = 'DATA = {"defaults": {"exec.attention.backend": "acme"}, "environment": ["CONFBAG__ACME__X"]}'
     module(site, "acme_settings", source, monkeypatch)
-    found = read_plugins(keys)
-    assert not found.faults
-    assert found.settings == (Setting("exec.attention.backend", "acme", Layer.PLUGIN, "plugin acme"),)
-    assert found.environment == ("CONFBAG__ACME__X",)
+    (declared,) = read_plugins(keys)
+    assert declared.problem is None
+    assert not declared.found.faults
+    assert declared.found.settings == (Setting("exec.attention.backend", "acme", Layer.PLUGIN, "plugin acme"),)
+    assert declared.found.environment == ("CONFBAG__ACME__X",)
+    assert plugin_settings(Config).found.settings == declared.found.settings
 
 
 @pytest.mark.parametrize(
@@ -128,57 +132,79 @@ def test_defaults_and_variables(site: Path, monkeypatch: pytest.MonkeyPatch, key
     ],
 )
 def test_settings_that_cannot_be_loaded_are_fatal_only_when_named(
-    site: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    keys: Keys,
-    source: str,
-    told: str,
+    site: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, source: str, told: str
 ) -> None:
     install(site, "acme-1.0", "acme = broken_settings:DATA")
     module(site, "broken_settings", source, monkeypatch)
-    found = read_plugins(keys)
-    assert not found.faults
-    assert not found.settings
-    ((point, why),) = failed()
-    assert (point.name, told in why) == ("acme", True)
-    read_plugins(keys)
-    (record,) = caplog.records  # once, however many bags a process loads
-    assert "plug-in acme (acme): its settings are left out: " in record.getMessage()
+    left_out(told, caplog)
     monkeypatch.setenv("CONFBAG_PLUGINS", "acme")
-    (fault,) = read_plugins(keys).faults
+    (fault,) = plugin_settings(Config).found.faults
     assert fault.where == "plugin acme"
     assert told in fault.message
     assert "repair or uninstall it" in fault.message
     monkeypatch.setenv("CONFBAG_PLUGINS", "another")
-    assert not read_plugins(keys).faults
+    assert not plugin_settings(Config).found.faults
+
+
+def left_out(told: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing of the plug-in acme is taken, and a warning says so, once however many bags a process loads."""
+    settings = plugin_settings(Config)
+    assert not settings.found.faults
+    assert not settings.found.settings
+    (failure,) = settings.failures
+    assert (failure.point.name, told in failure.problem) == ("acme", True)
+    plugin_settings(Config)
+    (record,) = caplog.records
+    assert "plug-in acme (acme): its settings are left out: " in record.getMessage()
 
 
 @pytest.mark.parametrize(
     ("source", "told"),
     [
         ("DATA = [1]", "must be a mapping"),
-        ("DATA = {'default': {}}", "neither defaults nor environment"),
+        ("DATA = {'default': {}}", "none of defaults, environment, schema"),
         ("DATA = {'defaults': [1]}", "must be a mapping"),
         ("DATA = {'environment': 'CONFBAG__X'}", "must be a list"),
+        ("DATA = {'environment': ['CONFBAG__EXEC__GRAPH']}", "CONFBAG__EXEC__GRAPH, which is confbag's own"),
+        ("DATA = {'environment': ['CONFBAG_PLUGINS']}", "CONFBAG_PLUGINS, which is confbag's own"),
+        ("DATA = {'schema': 3}", "must be the text package.module:Class"),
         ("DATA = {'defaults': {'exec.grph': 'hunter2'}}", "did you mean exec.graph?"),
+        ("DATA = {'defaults': {'exec.graph': 'hunter2'}}", "write true or false"),
+        ("DATA = {'defaults': {'parallel.node_rank': 7}}", "node_rank"),
     ],
 )
-def test_a_broken_plug_in_is_named(
-    site: Path, monkeypatch: pytest.MonkeyPatch, keys: Keys, source: str, told: str
+def test_settings_that_are_wrong_are_left_out_and_fatal_only_when_named(
+    site: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, source: str, told: str
 ) -> None:
     install(site, "acme-1.0", "acme = broken_settings:DATA")
     module(site, "broken_settings", source, monkeypatch)
-    (fault,) = read_plugins(keys).faults
-    assert fault.where == "plugin acme"
+    left_out(told, caplog)
+    monkeypatch.setenv("CONFBAG_PLUGINS", "acme")
+    (fault,) = plugin_settings(Config).found.faults
+    assert str(fault).startswith("plugin acme")
     assert told in fault.message
-    assert "hunter2" not in str(fault)
 
 
-def test_two_plug_ins_that_contradict(site: Path, monkeypatch: pytest.MonkeyPatch, keys: Keys) -> None:
-    for name in ("one", "two"):
+def test_two_plug_ins_that_contradict_are_both_left_out(
+    site: Path, monkeypatch: pytest.MonkeyPatch, keys: Keys
+) -> None:
+    for name in ("one", "two", "three"):
         install(site, f"{name}-1.0", f"{name} = {name}_settings:DATA")
-        module(site, f"{name}_settings", f'DATA = {{"defaults": {{"exec.attention.backend": "{name}"}}}}', monkeypatch)
-    (fault,) = read_plugins(keys).faults
-    assert str(fault).startswith("plugin two: exec.attention.backend: is given twice with different values, the first")
-    assert "plugin one" in fault.message
+        key = "exec.compile" if name == "three" else "exec.attention.backend"
+        value = True if name == "three" else name
+        module(site, f"{name}_settings", f"DATA = {{'defaults': {{{key!r}: {value!r}}}}}", monkeypatch)
+    settings = plugin_settings(Config)
+    assert [setting.key for setting in settings.found.settings] == ["exec.compile"]
+    said = {failure.point.name: failure.problem for failure in settings.failures}
+    assert said == {
+        "one": "exec.attention.backend: its default contradicts that of plug-in two; uninstall one of them",
+        "two": "exec.attention.backend: its default contradicts that of plug-in one; uninstall one of them",
+    }
+
+
+def test_a_plug_in_of_another_schema_says_nothing(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(site, "acme-1.0", "acme = acme_settings:DATA")
+    data = '{"schema": "acme.settings:Acme", "defaults": {"acme.pages": 3}, "environment": ["CONFBAG__ACME__X"]}'
+    module(site, "acme_settings", f"DATA = {data}", monkeypatch)
+    assert plugin_settings(Config).found.settings == ()
+    assert not plugin_settings(Config).failures

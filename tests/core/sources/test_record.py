@@ -57,7 +57,7 @@ def test_launch_flags(keys: Keys) -> None:
         "parallel.symm_mem_all_reduce": True,
         "memory.page_size": 64,
     }
-    assert found.settings[1] == Setting("parallel.tp_size", 8, Layer.RECORD, "record sglang --tp", "8")
+    assert found.settings[1] == Setting("parallel.tp_size", 8, Layer.RECORD, "record sglang --tp", "8", order=1)
 
 
 @pytest.mark.parametrize("flag", ["--tp", "--tp-size", "--tensor-parallel-size", "--tp_size", "--tensor_parallel_size"])

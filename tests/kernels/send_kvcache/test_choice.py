@@ -90,7 +90,7 @@ def test_graphs_and_determinism_do_not_stand_in_its_way(registry: Registry, dete
                 toolkit={"cann": "8.1"},
                 packages={"torch-npu": "2.13.0", "mooncake-transfer-engine-npu": "0.3.13"},
             ),
-            [("ascend", "toolchain", "cann>=8.2rc1")],
+            [("ascend", "toolchain", "cann>=8.3rc1")],
         ),
     ],
 )
