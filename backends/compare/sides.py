@@ -30,8 +30,11 @@ class Decided:
 
     @property
     def outcome(self) -> tuple[Any, ...]:
-        """What makes two of them the same; sentences and what nobody measured do not."""
-        return self.used, tuple(replace(runs, assumed=()) for runs in self.runs)
+        """What makes two of them the same; sentences and what nobody measured do not, nor does where a slot ends."""
+        last = len(self.runs) - 1
+        return self.used, tuple(
+            replace(runs, assumed=(), most=None if place == last else runs.most) for place, runs in enumerate(self.runs)
+        )
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -100,15 +103,16 @@ class Side:
         return next((binding for binding in bindings if printable_data(binding.slot) == own), None)
 
     def _covering(self, slot: str) -> str | None:
-        """The slot on this side that a slot is or belongs to: of all sites, of all ranges."""
+        """The slot on this side that a slot is or belongs to: of all sites, of all ranges. Sites that a slot joins are
+        decided alike."""
         if slot in self.decided:
             return slot
         wanted = Slot.parse(slot)
-        sites = set(expanded(wanted.site)) if wanted.site is not None else None
+        site = expanded(wanted.site)[0] if wanted.site is not None else None
         for text in self.decided:
             own = Slot.parse(text)
             here = own.op == wanted.op and own.regime in (None, wanted.regime)
-            if here and (own.site is None or (sites is not None and sites <= set(expanded(own.site)))):
+            if here and (own.site is None or site in expanded(own.site)):
                 return text
         return None
 

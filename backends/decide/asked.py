@@ -55,7 +55,7 @@ def named(question: Question) -> Named | None:
 
 def passed_over(question: Question, taken: Named) -> list[Named]:
     """What a lower layer named for this slot, and does not run because of what was taken."""
-    others = (*_by_setting(question), *_by_pin(question))
+    others = (*_by_setting(question), *_by_pin(question), *_covered(question, taken))
     return [one for one in others if one.provider != taken.provider and one.rank < taken.rank]
 
 
@@ -70,6 +70,17 @@ def _by_setting(question: Question) -> Iterator[Named]:
             provider = question.named(value)
             yield Named(provider, key, shared, None, _origin(setting), _rank(setting), (False, place == 0))
             return
+
+
+def _covered(question: Question, taken: Named) -> Iterator[Named]:
+    """What a lower layer said by the exact key, where a general one of a higher layer covers it."""
+    keys = question.op.settings.get(question.regime_name, ())
+    if taken.key in keys[1:]:
+        for setting in reversed(question.situation.bag.chain(keys[0])):
+            if setting.value not in (AUTO, None):
+                name = question.named(setting.value)
+                yield Named(name, keys[0], False, None, _origin(setting), setting.rank, (False, True))
+                return
 
 
 def _by_pin(question: Question) -> Iterator[Named]:

@@ -208,10 +208,16 @@ def _fall_back(question: Question) -> Decision:
             refusal = Rejection(provider, "disabled", FALLBACK, ["allow", "warn"], "error", origin, actual)
             others = [fault for fault in _faults(question, _wanted(question)) if fault.provider != provider]
             return Decision(None, decider, why, faults=(*others, question.fault(refusal)))
-        tail = f": {row.slow}" if row.slow else ""
-        warnings = (f"{question.slot} falls back to {row.name}: {why}{tail}",) if policy != "allow" else ()
+        warnings = (_fallen(question, row, why),) if policy != "allow" else ()
         return Decision(row, decider, why, row.most, warnings=warnings)
     return _nothing(question)
+
+
+def _fallen(question: Question, row: Implementation, why: str) -> str:
+    # Of what was wanted, the one that the least keeps away: what an installation could mend comes last in the codes.
+    nearest = max(_faults(question, _wanted(question)), key=lambda fault: fault.rank, default=None)
+    tail = (f": {row.slow}" if row.slow else "") + (f" (not {nearest.provider} - {nearest})" if nearest else "")
+    return f"{question.slot} falls back to {row.name}: {why}{tail}"
 
 
 def _nothing(question: Question) -> Decision:

@@ -96,7 +96,8 @@ def by_decisions(
     """
     general = [key for keys in op.settings.values() for key in keys[1:]]
     for regime, keys in op.settings.items():
-        decision = decisions.get(regime)
+        # Where one implementation takes every range of a measured op, it is the one of each.
+        decision = decisions.get(regime, decisions.get(None))
         provider = decision.row.provider if decision is not None and decision.row is not None else followed.get(regime)
         if not keys or provider is None:
             continue

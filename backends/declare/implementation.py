@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from confbag.backends.declare.requires import Requires
-from confbag.backends.words.levels import NEVER, NONE
+from confbag.backends.words.levels import DETERMINISM, NEVER, NONE
 
 Target: TypeAlias = "str | Callable[..., Any] | None"
 
@@ -100,5 +100,7 @@ class Implementation:
         return f"{self.target.__module__}:{self.target.__qualname__}"
 
     def determinism_in(self, regime: str | None) -> str:
-        """The level declared for a regime."""
+        """The level declared for a regime; of all regimes together the weakest."""
+        if regime is None and None not in self.determinism:
+            return min(self.determinism.values(), key=DETERMINISM.index, default=NONE)
         return self.determinism.get(regime, NONE)

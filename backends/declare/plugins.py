@@ -16,7 +16,7 @@ from confbag.errors import ConfigError, PluginError
 from confbag.schema.config import Config
 from confbag.schema.identity import OURS, name_of
 from confbag.sources import plugins as settings
-from confbag.sources.entry_points import EntryPoint, entry_points
+from confbag.sources.entry_points import EntryPoint, entry_points, hidden_points
 from confbag.sources.plugin_trial import LOADING, NAMED, aside, lock, named, refusals, said
 from confbag.words.text import listed
 
@@ -39,7 +39,8 @@ def load(named: Sequence[str] | None = None, schema: type[Config] = Config) -> R
     """A fresh registry from the installed entry points; `named` as in CONFBAG_PLUGINS."""
     ours, vendors, clashes = _sorted_out(entry_points(GROUP))
     with_settings = {point.name for point in entry_points(settings.GROUP)}
-    missing = [name for name in named or () if name not in {OURS, *vendors, *with_settings}]
+    hidden = {point.name for group in (GROUP, settings.GROUP) for point in hidden_points(group)}
+    missing = [name for name in named or () if name not in {OURS, *vendors, *with_settings, *hidden}]
     if missing:
         known = listed(sorted({OURS, *vendors, *with_settings}))
         raise PluginError(f"{NAMED} names {', '.join(missing)}, which is not installed; installed are {known}")
@@ -53,6 +54,9 @@ def load(named: Sequence[str] | None = None, schema: type[Config] = Config) -> R
         _load_one(registry, point, refused.get(point), fatal=named is not None)
     for failure in plugin_settings(schema).failures:
         _failed(registry, failure.point, f"its settings: {failure.problem}", fatal=named is not None)
+    for point in (*hidden_points(GROUP), *hidden_points(settings.GROUP)):
+        why = f"another {point.distribution} is found first ({point.hidden_by}) and has no such plug-in; uninstall it"
+        _failed(registry, point, why, fatal=named is not None and point.name in named)
     for point in clashes:
         if named is not None and point.name in named:
             raise PluginError(f"{NAMED} names {point.name}, which two installed distributions declare; uninstall one")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -193,7 +194,9 @@ class _Probing:
                 f"mean that it is off."
             )
         self.notes.extend(probe_packages.version_mismatches(found.distributions, found.extensions))
-        self.notes.extend(self.attempt("packages", lambda: probe_packages.clashes(found.distributions)) or [])
+        hidden = partial(probe_packages.hidden, self.evidence.search_path)
+        for look in (probe_packages.clashes, probe_packages.unmet, hidden):
+            self.notes.extend(self.attempt("packages", partial(look, found.distributions)) or [])
         if found.torch is not None and found.torch.cuda is not None and probe_npu.DISTRIBUTION in found.distributions:
             self.notes.append(
                 f"torch {found.torch.version} is built for CUDA and torch_npu is installed too: torch_npu refuses to "

@@ -15,7 +15,7 @@ from typing import Any
 from confbag.backends.catalog import own
 from confbag.backends.platforms.components import components
 from confbag.backends.platforms.platform import canonical
-from confbag.backends.words.versions import release
+from confbag.backends.words.versions import release, version_matches
 
 BACKENDS_GROUP = "torch.backends"
 """The entry points that `import torch` calls by itself."""
@@ -68,6 +68,36 @@ def scan(search_path: Iterable[str]) -> dict[str, Distribution]:
         for distribution in _in(entry):
             found.setdefault(distribution.name, distribution)
     return found
+
+
+def hidden(search_path: Iterable[str], found: Mapping[str, Distribution]) -> list[str]:
+    """A sentence for each distribution of a component that is installed a second time, in another version."""
+    ours = {name for component in components().values() for name in component.distributions}
+    notes = []
+    for entry in dict.fromkeys(search_path):
+        for other in _in(entry):
+            first = found[other.name]
+            if other.name in ours and other.info != first.info and other.version != first.version:
+                notes.append(
+                    f"{first.name} {first.version} ({first.info}) stands before {first.name} {other.version} "
+                    f"({other.info}): which of them is imported, nobody can say. Uninstall both, then install one."
+                )
+    return notes
+
+
+def unmet(distributions: Mapping[str, Distribution]) -> list[str]:
+    """A sentence for each component whose own metadata asks for another torch: its native library is built for that."""
+    torch = distributions.get("torch")
+    notes = []
+    for component in components().values():
+        for one in (distributions[name] for name in component.distributions if name in distributions):
+            wanted = None if torch is None or one is torch else _wants_torch(one)
+            if torch is not None and wanted and not version_matches(wanted, torch.version):
+                notes.append(
+                    f"{one.name} {one.version} asks for torch{wanted}, and torch {torch.version} is installed: its "
+                    f"libraries may not load. Install torch{wanted}, or a {one.name} for torch {torch.version}."
+                )
+    return notes
 
 
 def torch_build(search_path: Iterable[str]) -> TorchBuild | None:
@@ -155,6 +185,13 @@ def _in(entry: str) -> Iterator[Distribution]:
                 yield Distribution(canonical(match["name"]), match["version"], info)
         elif version := match["version"] or _header(info, "Version"):
             yield Distribution(canonical(match["name"]), version, info)
+
+
+def _wants_torch(distribution: Distribution) -> str | None:
+    """The versions of torch that a distribution asks for, whatever else is asked of it."""
+    text = _read(distribution.info / "METADATA") or ""
+    match = re.search(r"^Requires-Dist:\s*torch\s*\(?([<>=!~][^;)\n]*)\)?\s*$", text, re.M)
+    return match.group(1).strip() if match else None
 
 
 def _header(info: Path, name: str) -> str | None:

@@ -10,8 +10,8 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 _GROUPS = "confbag."
@@ -24,6 +24,7 @@ class EntryPoint:
     """One member of a group: its name, `module:attribute`, and the distribution that declares it.
 
     info: the folder of the distribution's metadata; empty where it has none, as in a zip.
+    hidden_by: the metadata of another distribution of that name, which is found first and does not declare it.
     """
 
     group: str
@@ -31,6 +32,7 @@ class EntryPoint:
     value: str
     distribution: str
     info: str = field(default="", compare=False)
+    hidden_by: str = field(default="", compare=False)
 
     def load(self) -> Any:
         """Import what it names. Whatever the import raises comes through: this is other people's code."""
@@ -41,20 +43,35 @@ class EntryPoint:
         return found
 
 
+_Names = dict[str, tuple[str, frozenset[EntryPoint]]]
+"""A distribution's name -> the metadata that was found first, and its members of our groups."""
+
+
 _scanned: dict[tuple[object, ...], tuple[EntryPoint, ...]] = {}
 
 
 def entry_points(group: str) -> tuple[EntryPoint, ...]:
     """The members of one of our groups (`confbag.settings`, `confbag.backends`), sorted by name, one scan a process.
 
-    A changed sys.path, or something installed meanwhile, makes a new scan.
+    A changed sys.path, or something installed meanwhile, makes a new scan. Those of a distribution that another of its
+    name hides are not among them.
     """
+    return tuple(point for point in _members(group) if not point.hidden_by)
+
+
+def hidden_points(group: str) -> tuple[EntryPoint, ...]:
+    """The members that are installed and cannot be found: what is left of another installation of the distribution
+    stands before them on the path."""
+    return tuple(point for point in _members(group) if point.hidden_by)
+
+
+def _members(group: str) -> tuple[EntryPoint, ...]:
     if not group.startswith(_GROUPS):
         raise ValueError(f"only groups that begin with {_GROUPS!r} are scanned, not {group!r}")
     seen = tuple((entry, _modified(entry)) for entry in sys.path)
     if seen not in _scanned:
         _scanned.clear()  # ratchet: allow CB121 -- one scan a process, made again when what is on sys.path changes
-        found = sorted(_scan(), key=lambda point: (point.group, point.name, point.distribution))
+        found = sorted(_scan(), key=lambda point: (point.group, point.name, point.distribution, point.info))
         _scanned[seen] = tuple(found)  # ratchet: allow CB121 -- as above
     return tuple(point for point in _scanned[seen] if point.group == group)
 
@@ -68,9 +85,9 @@ def _modified(entry: str) -> int:
 
 def _scan() -> Iterator[EntryPoint]:
     if any(_finds_distributions(finder) for finder in sys.meta_path):
-        yield from _by_importlib(None, set())
+        yield from _by_importlib(None, {})
         return
-    names: set[str] = set()
+    names: _Names = {}
     for entry in dict.fromkeys(sys.path):
         folder = entry or "."
         if folder.endswith(".egg") or os.path.isfile(folder):
@@ -90,20 +107,32 @@ def _finds_distributions(finder: Any) -> bool:
     return hasattr(finder, "find_distributions") and getattr(finder, "__name__", "") != "PathFinder"
 
 
-def _distribution(folder: str, item: str, names: set[str]) -> Iterator[EntryPoint]:
+def _distribution(folder: str, item: str, names: _Names) -> Iterator[EntryPoint]:
     name = item[: item.rindex(".")].partition("-")[0]
-    normalised = re.sub(r"[-_.]+", "_", name).lower()
-    if normalised in names:
-        return
-    names.add(normalised)
     info = os.path.abspath(os.path.join(folder, item))
+    yield from _first_only(name, info, _declared(name.replace("_", "-"), info), names)
+
+
+def _declared(name: str, info: str) -> Iterator[EntryPoint]:
     try:
         with open(os.path.join(info, "entry_points.txt"), "rb") as file:
             content = file.read()
     except OSError:  # most have none, and an egg-info may be a plain file
         return
     if _MARK in content:
-        yield from _parse(content.decode("utf-8", "replace"), name.replace("_", "-"), info)
+        yield from _parse(content.decode("utf-8", "replace"), name, info)
+
+
+def _first_only(name: str, info: str, points: Iterable[EntryPoint], names: _Names) -> Iterator[EntryPoint]:
+    """The members of the first distribution of a name; those that only a later one has, as hidden."""
+    normalised = re.sub(r"[-_.]+", "_", name).lower()
+    if normalised not in names:
+        found = frozenset(points)
+        names[normalised] = (info, found)
+        yield from found
+        return
+    first, known = names[normalised]
+    yield from (replace(point, hidden_by=first or name) for point in points if point not in known)
 
 
 def _parse(text: str, distribution: str, info: str) -> Iterator[EntryPoint]:
@@ -116,15 +145,14 @@ def _parse(text: str, distribution: str, info: str) -> Iterator[EntryPoint]:
             yield EntryPoint(group, name.strip(), value.strip(), distribution, info)
 
 
-def _by_importlib(path: list[str] | None, names: set[str]) -> Iterator[EntryPoint]:
+def _by_importlib(path: list[str] | None, names: _Names) -> Iterator[EntryPoint]:
     from importlib.metadata import distributions  # here: it costs more than all the rest of a scan
 
     for distribution in distributions() if path is None else distributions(path=path):
         name = distribution.metadata["Name"] or ""
-        normalised = re.sub(r"[-_.]+", "_", name).lower()
-        if normalised in names:
-            continue
-        names.add(normalised)
-        for point in distribution.entry_points:
-            if point.group.startswith(_GROUPS):
-                yield EntryPoint(point.group, point.name, point.value, name)
+        points = (
+            EntryPoint(point.group, point.name, point.value, name)
+            for point in distribution.entry_points
+            if point.group.startswith(_GROUPS)
+        )
+        yield from _first_only(name, "", points, names)

@@ -71,3 +71,39 @@ def test_the_build_of_torch_is_read_as_text(stage: Any) -> None:
     build = torch_build([str(stage.site)])
     assert build is not None
     assert (build.version, build.cuda) == ("1.0", None)
+
+
+def noted(stage: Any) -> list[str]:
+    """What the probe says of packages."""
+    return [note for note in stage.probe().platform.notes if "stands before" in note or "asks for torch" in note]
+
+
+def test_a_second_version_of_a_component_is_said(stage: Any) -> None:
+    stage.package("torch", "2.14.0")
+    stage.package("requests", "2.0")
+    stage.package("requests", "3.0")
+    assert noted(stage) == []
+    stage.package("torch", "2.9.0")
+    (note,) = noted(stage)
+    assert note.startswith("torch 2.14.0 (")
+    assert "stands before torch 2.9.0 (" in note
+    assert note.endswith("Uninstall both, then install one.")
+
+
+def test_a_native_library_that_asks_for_another_torch_is_said(stage: Any) -> None:
+    stage.package("torch", "2.14.0+cu130")
+    info = stage.package("sgl-kernel", "0.4.0")
+    for asked, wrong in (
+        ("torch==2.14.0", False),
+        ("torch (>=2.9)", False),
+        ("torch", False),
+        ("torch==2.9.1 ; extra == 'old'", False),
+        ("torchvision==2.9.1", False),
+        ("torch @ https://example.org/torch.whl", False),
+        ("torch==2.9.1", True),
+        ("torch (<2.14,>=2.13)", True),
+    ):
+        (info / "METADATA").write_text(f"Name: sgl-kernel\nRequires-Dist: numpy\nRequires-Dist: {asked}\n")
+        told = noted(stage)
+        assert bool(told) is wrong, asked
+        assert all(note.startswith("sgl-kernel 0.4.0 asks for torch") for note in told)

@@ -11,7 +11,7 @@ import pytest
 
 from confbag.bag.plugins import plugin_settings
 from confbag.schema.config import Config
-from confbag.sources.entry_points import entry_points
+from confbag.sources.entry_points import entry_points, hidden_points
 from confbag.sources.keys import Keys
 from confbag.sources.plugins import read_plugins
 from confbag.words.provenance import Layer, Setting
@@ -79,6 +79,21 @@ def test_every_kind_of_installation_reads_as_importlib_reads_it(site: Path, monk
     }
     assert ours("confbag.settings") == expected == by_importlib("confbag.settings")
     assert [point.distribution for point in entry_points("confbag.settings")][:2] == ["acme-plugin", "acme-plugin"]
+
+
+def test_what_another_installation_hides_is_known(site: Path) -> None:
+    install(site, "acme-1.0", "acme = acme:DATA")
+    other = site / "other"
+    install(other, "acme-1.0", "acme = acme:DATA")
+    sys.path.append(str(other))
+    assert hidden_points("confbag.settings") == (), "it declares no more than the first"
+    third = site / "third"
+    install(third, "Acme-2.0", "acme = acme_two:DATA", "more = more:DATA")
+    sys.path.append(str(third))
+    assert ours("confbag.settings") == {("acme", "acme:DATA")} == by_importlib("confbag.settings")
+    hidden = hidden_points("confbag.settings")
+    assert [(point.name, point.value) for point in hidden] == [("acme", "acme_two:DATA"), ("more", "more:DATA")]
+    assert {point.hidden_by for point in hidden} == {str(site / "acme-1.0.dist-info")}
 
 
 def test_what_is_installed_meanwhile_is_found(site: Path) -> None:
