@@ -7,7 +7,6 @@ import importlib.util
 import os
 import re
 import sysconfig
-import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from confbag.backends.bind.torch_import import import_torch
 from confbag.backends.declare.libraries import Library
 from confbag.backends.words.rejection import Rejection
 from confbag.errors import BindError
+from confbag.words.locks import ForkSafeLock
 
 _TAG = re.compile(r"\.cpython-(\d+[a-z]*)-")
 
@@ -82,7 +82,7 @@ class _Process:
     """What this process has loaded, in the order of loading. Failures are not kept, so a later try starts afresh."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = ForkSafeLock()
         self.loaded: list[str] = []
 
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from confbag.backends.decide.deciders import Decider
@@ -17,6 +16,7 @@ from confbag.backends.platforms.platform import Platform
 from confbag.backends.words.rejection import Rejection
 from confbag.bag.bag import Bag
 from confbag.errors import PlanError
+from confbag.words.once import once
 from confbag.words.provenance import Filled
 from confbag.words.suggest import nearest
 from confbag.words.text import listed
@@ -114,7 +114,7 @@ class Binding:
         """The facts that nobody measured and that what runs rests on."""
         return tuple(dict.fromkeys(fact for member in self.members for fact in member.assumed))
 
-    @cached_property
+    @once
     def rejected(self) -> tuple[Rejection, ...]:
         """Every reason against every other provider, first codes first; worked out when it is first read."""
         return self._explain()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, TypeAlias
 
 from confbag.backends.declare.requires import Requires
 from confbag.backends.words.levels import DETERMINISM, NEVER, NONE
+from confbag.words.once import once
 
 Target: TypeAlias = "str | Callable[..., Any] | None"
 
@@ -78,7 +78,7 @@ class Implementation:
         """Whether the plan may name it but bind leaves it to the engine."""
         return self.target is None
 
-    @cached_property
+    @once
     def allowed(self) -> dict[str, tuple[str, tuple[Any, ...]]]:
         """Facts that it needs whatever else holds -> `in` or `not`, and the values."""
         found: dict[str, tuple[str, tuple[Any, ...]]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from confbag.schema.leaves import leaves, namespaces, retired
 from confbag.words.plain import fingerprint, plain
 from confbag.words.provenance import AUTO, Filled, Layer, Setting
 from confbag.words.suggest import nearest
+from confbag.words.table import immutable
 
 if TYPE_CHECKING:
     from confbag.namespaces.device import Device
@@ -117,6 +119,21 @@ class Bag:
             ("_fingerprint", None),
         ):
             _put(self, name, value)
+
+    @classmethod
+    def of(cls, engine: object, schema: type[Config], model: str | os.PathLike[str] | None = None) -> Bag:
+        """The bag of an object that an engine keeps its own settings in: its resolved values, and where each is from.
+
+        engine: an instance of the class that `schema` was made from.
+        schema: what `schema_from` made of its class.
+        model: a checkpoint's config.json, or its folder; without it, model.path when that is such a folder.
+
+        A field that holds its default was set by nobody. Raises ConfigError for fields whose values are not what their
+        annotations say, TypeError for an object of another class.
+        """
+        from confbag.bag.objects import bag_of
+
+        return bag_of(engine, schema, model)
 
     def __getitem__(self, key: str) -> Any:
         try:
@@ -296,4 +313,4 @@ def _flatten(prefix: str, model: BaseModel) -> Iterator[tuple[str, Any]]:
         if isinstance(value, BaseModel):
             yield from _flatten(f"{prefix}{name}.", value)
         else:
-            yield f"{prefix}{name}", value
+            yield f"{prefix}{name}", immutable(value) if isinstance(value, (dict, list)) else value

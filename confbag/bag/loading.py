@@ -121,7 +121,7 @@ def read(
     presets = [read_preset(text.preset.value, keys, text.preset.origin) for text in texts if text.preset is not None]
     presets += [read_preset(preset, keys)] if preset is not None else []
     read_from, facts = checkpoint_of(model, _path([*presets, plugins, *above]))
-    return _draft(schema, [*presets, plugins, facts, *above], read_from)
+    return draft(schema, [*presets, plugins, facts, *above], read_from)
 
 
 def _file(file: PathLike | Mapping[str, Any], number: int, keys: Keys) -> Found:
@@ -142,7 +142,8 @@ def _path(found: Iterable[Found]) -> Any:
     return given[-1].value if given else None
 
 
-def _draft(schema: type[Config], sources: Sequence[Found], read_from: str | None) -> Draft:
+def draft(schema: type[Config], sources: Sequence[Found], read_from: str | None) -> Draft:
+    """What sources said, given lowest first."""
     settings = [
         # A source may give one key twice itself, the second time higher: a record's flags go before its file.
         replace(setting, order=2 * place + setting.order)

@@ -7,13 +7,13 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from confbag.errors import AlreadyPublishedError, NotPublishedError, RoleError, SwapError, UnresolvedError
+from confbag.words.locks import ForkSafeLock
 from confbag.words.provenance import AUTO
 from confbag.words.suggest import nearest
 
@@ -61,7 +61,7 @@ class _Swap:
 _process: _Process | None = None
 _role: str | None = None
 _swaps: list[_Swap] = []
-_lock = threading.RLock()
+_lock = ForkSafeLock()
 
 
 def get_exec() -> Exec:
@@ -167,8 +167,29 @@ def namespaces_read() -> frozenset[str]:
     return frozenset(_process.read if _process is not None else ())
 
 
+class Planned(Protocol):
+    """A plan, as far as it is read here."""
+
+    @property
+    def bag(self) -> Bag:
+        """The bag with every `auto` replaced. Raises PlanError when the plan has faults."""
+        raise NotImplementedError
+
+
+def bag_in(given: Bag | Planned, what: str) -> Bag:
+    """A bag, or that of a plan. TypeError of `what` for anything else."""
+    from confbag.bag.bag import Bag
+
+    found = given if isinstance(given, Bag) else getattr(given, "bag", None)
+    if not isinstance(found, Bag):
+        raise TypeError(
+            f"{what} takes a Bag or a Plan, not a {type(given).__name__}; write {what}(make_plan(load('serve.yaml')))"
+        )
+    return found
+
+
 def publish(
-    bag: Bag,
+    bag: Bag | Planned,
     role: str | None = None,
     *,
     replace: bool = False,
@@ -176,17 +197,14 @@ def publish(
     declares: Collection[str] | None = None,
     hold: Hold = "off",
 ) -> None:
-    """Make `bag` what this process reads: once, or again with replace=True.
+    """Make a bag, or that of a plan, what this process reads: once, or again with replace=True.
 
     role names the kind of process in errors. allow_auto lets a bag pass that still holds `auto`, without which
     UnresolvedError names the keys. declares: the namespaces that the role reads. hold: "off", "record"
     (namespaces_read() tells), or "enforce" (RoleError for a namespace that is not declared).
     """
     global _bag, _process, _role
-    from confbag.bag.bag import Bag
-
-    if not isinstance(bag, Bag):
-        raise TypeError(f"publish takes a Bag, not a {type(bag).__name__}; of a plan, publish plan.bag")
+    bag = bag_in(bag, "publish")
     with _lock:
         _role = role
         if _bag is not None and not replace:
@@ -230,12 +248,13 @@ def override(source: str, changes: Mapping[str, Any]) -> Iterator[Bag]:
 
 
 @contextmanager
-def use_context(bag: Bag) -> Iterator[Bag]:
-    """Read another bag for the length of a `with` block, as a draft model's step does beside its target.
+def use_context(bag: Bag | Planned) -> Iterator[Bag]:
+    """Read another bag, or a plan's, for the length of a `with` block, as a draft model's step does beside its target.
 
     The swap is process-wide: every thread reads the other bag until the block ends. It serves work that is serialized,
     draft then target in one thread; threads that need different bags at once need different processes.
     """
+    bag = bag_in(bag, "use_context")
     with _lock:
         swap = _enter("use_context", bag)
     _log.debug("use_context: reading %s", bag.fingerprint()[:12])
@@ -338,13 +357,3 @@ def _not_published(what: str) -> NotPublishedError:
         f"role {_role or 'unknown'}, start method {start or 'not chosen'}); call publish(plan.bag, role=...) first, "
         "in a spawned child adopt(blob, role=...), and keep reads out of module level, where they run at import"
     )
-
-
-def _renew_lock() -> None:
-    global _lock
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    # Another thread may hold the lock at the moment of a fork; in the child nobody would ever release it.
-    os.register_at_fork(after_in_child=_renew_lock)

@@ -11,8 +11,9 @@ from typing import Any
 
 from confbag.bag.bag import Bag
 from confbag.errors import ConfigError, HandoffError
-from confbag.process.context import Hold, publish
+from confbag.process.context import Hold, Planned, bag_in, publish
 from confbag.schema.config import Config
+from confbag.schema.identity import digest_of
 from confbag.words.plain import plain
 from confbag.words.provenance import Layer, Setting
 
@@ -29,12 +30,13 @@ class Handoff(bytes):
     __str__ = __repr__
 
 
-def handoff(bag: Bag) -> Handoff:
-    """The bag as bytes for `adopt` in a child, with who set each value and its fingerprint. Keep it out of logs: it
-    carries secrets."""
+def handoff(bag: Bag | Planned) -> Handoff:
+    """A bag, or that of a plan, as bytes for `adopt` in a child, with who set each value and its fingerprint. Keep it
+    out of logs: it carries secrets."""
+    bag = bag_in(bag, "handoff")
     document = {
         "confbag_handoff": VERSION,
-        "schema": [bag.schema.__module__, bag.schema.__qualname__],
+        "schema": [bag.schema.__module__, bag.schema.__qualname__, digest_of(bag.schema)],
         "fingerprint": bag.fingerprint(),
         "settings": [
             [
@@ -71,7 +73,8 @@ def adopt(
     Config cannot be imported by its name. The rest is as in `publish`.
     """
     document = _document(blob)
-    bag = _bag(document, schema or _schema(document))
+    schema = schema or _schema(document)
+    bag = _bag(document, schema)
     theirs, ours = document["values"], plain(bag.values(), reveal=True)
     different = [
         key
@@ -83,6 +86,11 @@ def adopt(
             f"this process would not read what its parent did: fingerprint {bag.fingerprint()[:12]} here, "
             f"{str(document['fingerprint'])[:12]} there; {', '.join(different) or 'the fingerprint itself'} "
             f"differs; run one version of confbag and of {bag.schema.__qualname__} in every process"
+        )
+    if digest_of(schema) != document["schema"][-1]:
+        raise HandoffError(
+            f"{schema.__qualname__} has keys of other types here than where it was handed over; run one version of "
+            "confbag and of the engine in every process"
         )
     publish(bag, role, replace=replace, allow_auto=allow_auto, declares=declares, hold=hold)
     return bag
@@ -110,7 +118,7 @@ def _document(blob: bytes | str) -> dict[str, Any]:
 
 def _schema(document: dict[str, Any]) -> type[Config]:
     try:
-        module, qualname = document["schema"]
+        module, qualname, _ = document["schema"]
         found: Any = importlib.import_module(module)
         for name in qualname.split("."):
             found = getattr(found, name)

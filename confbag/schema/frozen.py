@@ -17,6 +17,7 @@ from confbag.namespaces.bodies import kept
 from confbag.namespaces.fields import MODEL, Namespace
 from confbag.schema.leaves import may_be_auto
 from confbag.words.provenance import AUTO
+from confbag.words.table import immutable
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -27,7 +28,7 @@ def freeze(model: M, place: str = "") -> M:
     """The object that holds a model's values, typed as the model. place: its dotted name; empty for a whole Config."""
     prefix = f"{place}." if place else ""
     values = {
-        name: freeze(value, f"{prefix}{name}") if isinstance(value, BaseModel) else value
+        name: freeze(value, f"{prefix}{name}") if isinstance(value, BaseModel) else _fixed(value)
         for name, value in _held(model).items()
     }
     return cast("M", restore(type(model), place, values))
@@ -72,6 +73,11 @@ def _held(model: BaseModel) -> dict[str, Any]:
     undecided = may_be_auto(type(model))
     values = ((name, getattr(model, name)) for name in type(model).model_fields)
     return {name: value for name, value in values if name not in undecided or value != AUTO}
+
+
+def _fixed(value: Any) -> Any:
+    """A value as no reader can change it: of what annotations allow, pydantic makes mappings of a kind that can."""
+    return immutable(value) if isinstance(value, (dict, list)) else value
 
 
 def _hole(name: str) -> property:

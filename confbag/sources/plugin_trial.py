@@ -8,7 +8,6 @@ import importlib
 import json
 import os
 import sys
-import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from confbag.errors import PluginError
 from confbag.sources import plugin_verdicts
 from confbag.sources.entry_points import EntryPoint
 from confbag.sources.plugin_verdicts import Verdict
+from confbag.words.locks import ForkSafeLock
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -40,7 +40,7 @@ _START = (
     "from confbag.sources.plugin_child import run; run(task)"
 )
 
-lock = threading.RLock()
+lock = ForkSafeLock()
 """Held while plug-ins are loaded, so that another thread waits for all of them."""
 
 _decided: dict[tuple[object, ...], str | None] = {}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,7 +42,24 @@ def test_every_public_name_is_there_and_listed() -> None:
     assert names | errors <= set(confbag.__all__)
     assert set(confbag.__all__) <= set(dir(confbag))
     for name in confbag.__all__:
-        assert name == "Auto" or getattr(confbag, name).__name__ == name
+        assert name in ("Auto", "auto") or getattr(confbag, name).__name__ == name
+
+
+@pytest.mark.parametrize("package", ["confbag", "confbag.backends", "confbag.testing"])
+def test_the_stub_has_the_names_of_the_package_and_where_they_are(package: str) -> None:
+    """A type checker reads the stub, a process the table: each name stands in both, and means the same there."""
+    module = importlib.import_module(package)
+    stub = ast.parse(Path(str(module.__file__)).with_suffix(".pyi").read_text(encoding="utf-8"))
+    listed = {
+        alias.asname: (node.module, alias.name)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert sorted(map(str, listed)) == module.__all__
+    for name, (home, there) in listed.items():
+        assert there == name
+        assert getattr(module, name) is getattr(importlib.import_module(str(home)), name)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

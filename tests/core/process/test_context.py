@@ -112,7 +112,7 @@ def test_a_replacement_that_is_refused_leaves_the_first(planned: Bag) -> None:
 
 
 def test_what_is_no_bag_is_refused(planned: Bag) -> None:
-    with pytest.raises(TypeError, match=r"plan\.bag"):
+    with pytest.raises(TypeError, match=r"publish takes a Bag or a Plan, not a"):
         publish("bag")
 
 

@@ -1,0 +1,85 @@
+"""A bag of an object that an engine keeps its own settings in: its resolved values, each with where it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from confbag.bag.bag import Bag
+from confbag.bag.loading import draft
+from confbag.bag.reading import PathLike, checkpoint_of, keys_of
+from confbag.errors import Fault, RegistrationError
+from confbag.schema.config import Config
+from confbag.schema.derived import Derived, fits, plain_value
+from confbag.schema.leaves import leaves
+from confbag.schema.phrases import described, expected
+from confbag.sources import Found
+from confbag.sources.record import Record, read_record
+from confbag.words.provenance import Layer, Setting
+from confbag.words.text import printable
+
+
+def bag_of(engine: Any, schema: type[Config], model: PathLike | None = None) -> Bag:
+    """`Bag.of`."""
+    derived = getattr(schema, "derived", None)
+    if not isinstance(derived, Derived):
+        raise RegistrationError(f"Bag.of takes a schema that schema_from made, and {schema.__qualname__} is none")
+    if not isinstance(engine, derived.cls):
+        raise TypeError(f"the schema is one of {derived.cls.__qualname__}, and this is a {type(engine).__qualname__}")
+    found = _read(engine, schema, derived)
+    answered = _answered(engine, derived)
+    record = Found()
+    if derived.record is not None:
+        record = read_record(Record(derived.record, values=engine), keys_of(schema))
+        # What no key of ours answers to has one of its own here.
+        record = Found(record.settings, record.faults)
+    path = [
+        setting.value for source in (record, answered) for setting in source.settings if setting.key == "model.path"
+    ]
+    read_from, facts = checkpoint_of(model, path[-1] if path else None)
+    return draft(schema, [facts, record, answered, found], read_from).bag()
+
+
+def _read(engine: Any, schema: type[Config], derived: Derived) -> Found:
+    """The engine's own fields. One that is what its key is by default was set by nobody."""
+    settings: list[Setting] = []
+    faults: list[Fault] = []
+    known = leaves(schema)
+    for key, path in derived.fields.items():
+        where = ".".join((type(engine).__qualname__, *path))
+        try:
+            value = plain_value(_held(engine, path))
+        except TypeError:
+            value, wrong = None, True
+        else:
+            wrong = not fits(known[key].annotation, value)
+        if wrong:
+            wanted = expected(known[key].annotation)
+            said = "another type" if known[key].secret else described(_held(engine, path))
+            hint = f"mend the annotation, or write leave_out=[{'.'.join(path)!r}] in schema_from"
+            faults.append(Fault(where, key, f"is annotated as {wanted}, and holds {said}; {hint}"))
+        elif value != known[key].default or isinstance(value, bool) is not isinstance(known[key].default, bool):
+            settings.append(Setting(key, value, Layer.RECORD, where))
+    return Found(tuple(settings), tuple(faults), ignored=dict(derived.left_out))
+
+
+def _answered(engine: Any, derived: Derived) -> Found:
+    """What the engine's fields say of keys of ours; a field that is None says nothing."""
+    return Found(tuple(_answers(engine, derived)))
+
+
+def _answers(engine: Any, derived: Derived) -> Iterator[Setting]:
+    for dotted, key in derived.answers.items():
+        try:
+            value = plain_value(_held(engine, tuple(dotted.split("."))))
+        except TypeError:
+            continue
+        if value is not None:
+            yield Setting(key, value, Layer.RECORD, printable(f"{type(engine).__qualname__}.{dotted}"))
+
+
+def _held(engine: Any, path: tuple[str, ...]) -> Any:
+    """The value at the end of a path; None where nothing stands on the way."""
+    for name in path:
+        engine = None if engine is None else getattr(engine, name)
+    return engine
