@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-CONFIG := examples/configs/cpu-laptop.yaml
+CONFIG := examples/configs/cpu-laptop.yaml examples/mini_engine/serve.yaml
 
 # PyPI's Linux wheels of torch are CUDA builds of several GB. `+cpu` never matches one of them: it is found where pip is
 # configured to look, else in PyTorch's own index of CPU builds. Elsewhere PyPI's wheel is the CPU build.
@@ -16,8 +16,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 .DEFAULT_GOAL := plan
 
 plan: links $(STAMP)
-	$(BIN)/confbag plan $(CONFIG)
-	$(BIN)/python -m examples.mini_engine $(CONFIG)
+	$(BIN)/confbag plan --schema mini $(CONFIG)
+	$(BIN)/python -m mini_engine $(CONFIG)
 
 test: links $(STAMP)
 	$(BIN)/ruff check .
@@ -44,7 +44,7 @@ links:
 	done
 	@echo "The links are there: confbag/backends, confbag/kernels, confbag/ratchets."
 
-$(STAMP): pyproject.toml setup.py constraints.txt
+$(STAMP): pyproject.toml setup.py constraints.txt examples/mini_engine/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install -q -c constraints.txt setuptools
 	$(PIP) install -q -c constraints.txt '$(TORCH)' 2>/dev/null || \
@@ -53,7 +53,7 @@ $(STAMP): pyproject.toml setup.py constraints.txt
 			"or where its wheel is (PIP_FIND_LINKS=FOLDER make ...)." >&2; \
 		exit 1; \
 	}
-	$(PIP) install -q -c constraints.txt --no-build-isolation -e '.[dev,torch,triton]'
+	$(PIP) install -q -c constraints.txt --no-build-isolation -e '.[dev,torch,triton]' -e examples/mini_engine
 	touch $@
 
 clean:

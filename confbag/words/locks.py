@@ -19,7 +19,7 @@ class ForkSafeLock:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        _ALL.add(self)
+        _ALL.add(self)  # ratchet: allow CB121 -- what a fork renews is of the whole process
 
     def __enter__(self) -> None:
         self._lock.acquire()

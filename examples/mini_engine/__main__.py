@@ -1,4 +1,4 @@
-"""`python -m examples.mini_engine`: the same as calling `main`."""
+"""`python -m mini_engine`: the same as calling `main`."""
 
 from __future__ import annotations
 

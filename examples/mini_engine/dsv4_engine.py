@@ -13,23 +13,24 @@ from confbag import get_exec, get_model
 from .dsv4_model import Dsv4Decoder, Dsv4Shape
 from .dsv4_pass import Passes
 from .dsv4_pool import Dsv4Pool
-from .engine import Engine, Limits, published_page_size, published_width
+from .engine import Engine, published_page_size, published_width
 from .kv_pool import KvPool
 from .model import Batch
+from .settings import Serve
 
 
 class Dsv4Engine(Engine):
     """Reads what this process published; `ops` is what `plan.bind` returned."""
 
-    def _build(self, limits: Limits, *, columns: int, seed: int) -> tuple[Any, KvPool]:
+    def _build(self, serve: Serve, *, columns: int) -> tuple[Any, KvPool]:
         shape = _published_shape()
         width = published_width()
-        self.decoder = Dsv4Decoder(shape, seed=seed, device=self._device, max_positions=columns)
+        self.decoder = Dsv4Decoder(shape, seed=serve.seed, device=self._device, max_positions=columns)
         self.memory = Dsv4Pool(
             shape,
-            pages=limits.pages,
+            pages=serve.pages,
             page_size=published_page_size(),
-            rows=limits.max_batch,
+            rows=serve.max_batch,
             columns=columns,
             device=self._device,
             last_loc=self._ops.last_loc,

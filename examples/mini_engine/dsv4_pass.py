@@ -67,7 +67,7 @@ class Passes:
     ) -> None:
         self._pool = pool
         self._device = device
-        self._placement = placement
+        self._placement: metadata.Placement = placement
         self._width = width
         self._ratios = sorted({ratio for ratio in shape.ratios if ratio})
         self._kinds = tables.kinds(shape.ratios, NO_INDEX)

@@ -17,17 +17,9 @@ from . import sampling
 from .kv_pool import KvPool
 from .model import Attention, Batch, Decoder, Shape
 from .scheduler import Request, Scheduler
-from .speculation import confirmed, look_up
+from .settings import Serve, get_serve
+from .speculation import confirmed
 from .verify_buffers import VerifyBuffers, Window
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much the engine may hold at one time: requests, pages of its pool, tokens of one request."""
-
-    max_batch: int = 4
-    pages: int = 64
-    max_context: int = 1024
 
 
 @dataclass
@@ -48,20 +40,19 @@ class Report:
 class Engine:
     """Reads what this process published; `ops` is what `plan.bind` returned. `step` does what is due."""
 
-    def __init__(self, ops: Any, limits: Limits | None = None, *, seed: int = 0) -> None:
-        limits = limits or Limits()
+    def __init__(self, ops: Any) -> None:
+        serve = get_serve()
         device = _published_device()
         width = published_width()
         self.report = Report()
         self._ops = ops
         self._device = device
         self._mirrors = get_exec().debug.mirrors
-        # A window may reach past the longest request; what is there names slot 0, but needs a column and a position.
-        columns = limits.max_context + (width or 0)
-        self.model, self.pool = self._build(limits, columns=columns, seed=seed)
-        self.scheduler = Scheduler(self.pool, max_batch=limits.max_batch, max_context=limits.max_context)
+        # What lies past the longest request names slot 0, but needs a column and a position.
+        self.model, self.pool = self._build(serve, columns=serve.columns(width))
+        self.scheduler = Scheduler(self.pool, max_batch=serve.max_batch, max_context=serve.context)
         self.buffers = (
-            VerifyBuffers(ops.draft_extend_fill, max_bs=limits.max_batch, width=width, device=device) if width else None
+            VerifyBuffers(ops.draft_extend_fill, max_bs=serve.max_batch, width=width, device=device) if width else None
         )
         self._submitted = 0
 
@@ -90,15 +81,15 @@ class Engine:
             pass
         return self.report
 
-    def _build(self, limits: Limits, *, columns: int, seed: int) -> tuple[Any, KvPool]:
+    def _build(self, serve: Serve, *, columns: int) -> tuple[Any, KvPool]:
         """The decoder, which has `logits`, and its memory."""
         shape = _published_shape()
-        decoder = Decoder(shape, seed=seed, device=self._device, max_positions=columns)
+        decoder = Decoder(shape, seed=serve.seed, device=self._device, max_positions=columns)
         pool = KvPool(
             shape,
-            pages=limits.pages,
+            pages=serve.pages,
             page_size=published_page_size(),
-            rows=limits.max_batch,
+            rows=serve.max_batch,
             columns=columns,
             device=self._device,
             last_loc=self._ops.last_loc,
@@ -165,7 +156,8 @@ class Engine:
         if self.buffers is None:
             return []
         # The last token it may generate is never fed back, so a guess there would prove nothing.
-        return look_up(request.tokens, min(self.buffers.width, request.remaining) - 1)
+        guesses: list[int] = self._ops.look_up(request.tokens, min(self.buffers.width, request.remaining) - 1)
+        return guesses
 
     def _verify(self, buffers: VerifyBuffers, requests: Sequence[Request], guesses: Sequence[list[int]]) -> None:
         """Run every request's committed token and guesses in one pass, and keep the guesses that the model confirms."""

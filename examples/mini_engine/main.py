@@ -13,9 +13,10 @@ from confbag.backends import Plan, Platform, make_plan
 from confbag.errors import ConfbagError, DeclaredOnlyError
 
 from .refusals import refuse
+from .settings import EngineConfig, get_serve
 
 if TYPE_CHECKING:
-    from .engine import Engine, Limits, Report
+    from .engine import Engine, Report
 
 PROMPTS = (
     b"one two three one two three one two",
@@ -27,7 +28,7 @@ PROMPTS = (
     b"0123456789012345678901234567890123456789",
     b"paged, batched, speculative",
 )
-OPS = ("attention", "kvcache.last_loc", "speculative.draft_extend_fill")
+OPS = ("attention", "kvcache.last_loc", "speculative.draft_extend_fill", "serve.look_up")
 DSV4_OPS = ("dsv4.compressor", "dsv4.sparse_attention", "dsv4.sparse_metadata", *OPS[1:])
 
 
@@ -36,7 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     settings = [part for text in arguments.set for part in ("--set", text)]
     try:
-        plan, ops = walk(load(*arguments.config, preset=arguments.preset, model=arguments.model, argv=settings))
+        given = {"preset": arguments.preset, "model": arguments.model, "argv": settings}
+        plan, ops = walk(load(*arguments.config, schema=EngineConfig, **given))
     except (PlanError, DeclaredOnlyError) as error:
         return _fail(3, error)
     except ConfbagError as error:
@@ -44,14 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Only now: a plan is made without torch, and a machine without it is told so by the plan.
     import torch
 
-    from .engine import Limits
     from .scheduler import RequestError
 
     # Tensors this small are slower on many threads.
     torch.set_num_threads(1)
 
-    limits = Limits(arguments.max_batch, arguments.pages, arguments.max_context)
-    engine = engine_of(plan.bag, ops, limits, seed=arguments.seed)
+    engine = engine_of(plan.bag, ops)
     prompts = [text.encode() for text in arguments.prompt] or PROMPTS
     count = arguments.requests if arguments.requests is not None else len(prompts)
     try:
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 prompts[number % len(prompts)],
                 arguments.max_new_tokens,
                 temperature=arguments.temperature,
-                seed=arguments.seed + number,
+                seed=get_serve().seed + number,
             )
     except RequestError as error:
         return _fail(2, error)
@@ -85,19 +85,19 @@ def ops_of(bag: Bag) -> tuple[str, ...]:
     return DSV4_OPS if bag["model.kind"] == "dsv4" else OPS
 
 
-def engine_of(bag: Bag, ops: Any, limits: Limits, *, seed: int = 0) -> Engine:
+def engine_of(bag: Bag, ops: Any) -> Engine:
     """The engine for the kind of model that was published."""
     if bag["model.kind"] == "dsv4":
         from .dsv4_engine import Dsv4Engine
 
-        return Dsv4Engine(ops, limits, seed=seed)
+        return Dsv4Engine(ops)
     from .engine import Engine
 
-    return Engine(ops, limits, seed=seed)
+    return Engine(ops)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m examples.mini_engine", description=__doc__, allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="python -m mini_engine", description=__doc__, allow_abbrev=False)
     parser.add_argument("config", nargs="*", help="config files; later ones win")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="one setting over the files")
     parser.add_argument("--preset", help="a named set of values below the files")
@@ -106,10 +106,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--prompt", action="append", default=[], help="a prompt of your own; may be repeated")
     parser.add_argument("--max-new-tokens", type=_positive, default=32, metavar="N")
     parser.add_argument("--temperature", type=_temperature, default=0.0, help="0 is greedy")
-    parser.add_argument("--seed", type=int, default=0, help="of the weights and of the sampling")
-    parser.add_argument("--max-batch", type=_positive, default=4, metavar="N", help="requests that run at one time")
-    parser.add_argument("--pages", type=_positive, default=64, metavar="N", help="pages in the KV pool")
-    parser.add_argument("--max-context", type=_positive, default=1024, metavar="N", help="tokens of one request")
     return parser
 
 

@@ -78,12 +78,12 @@ class Scheduler:
         if request.most_cached > self._max_context:
             raise RequestError(
                 f"request {request.number}: {len(request.prompt)} prompt bytes and {request.max_new_tokens} new tokens "
-                f"do not fit a context of {self._max_context}; shorten either"
+                f"do not fit a context of {self._max_context}; shorten either, or raise serve.context"
             )
         if (needed := self._pool.pages_for(request.most_cached)) > self._pool.pages:
             raise RequestError(
                 f"request {request.number}: it may need {needed} pages of {self._pool.page_size} tokens and the pool "
-                f"has {self._pool.pages}; shorten it or give the pool more pages"
+                f"has {self._pool.pages}; shorten it or raise serve.pages"
             )
         self.waiting.append(request)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,22 +15,6 @@ from confbag.process import context
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "examples" / "configs" / "cpu-laptop.yaml"
-
-
-def _import_example() -> None:
-    """The root is never on the path of a test run, so the example is imported from its folder, as `mini_engine`."""
-    folder = ROOT / "examples" / "mini_engine"
-    spec = importlib.util.spec_from_file_location(
-        "mini_engine", folder / "__init__.py", submodule_search_locations=[str(folder)]
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["mini_engine"] = module
-    spec.loader.exec_module(module)
-
-
-_import_example()
 
 
 @pytest.fixture(autouse=True)
@@ -65,10 +47,12 @@ def unpublished(monkeypatch: pytest.MonkeyPatch) -> None:
 def walk(monkeypatch: pytest.MonkeyPatch, unpublished: None) -> Callable[..., tuple[Any, Any]]:
     """The laptop's config with other settings, planned, bound and published: (plan, ops). Unpublished at the end."""
     from mini_engine.main import walk as road
+    from mini_engine.settings import EngineConfig
 
     def walk(settings: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
         monkeypatch.setattr(context, "_bag", None)
-        plan, ops = road(load(CONFIG, env={}, overrides={"exec.debug.mirrors": True, **(settings or {})}))
+        overrides = {"exec.debug.mirrors": True, **(settings or {})}
+        plan, ops = road(load(CONFIG, schema=EngineConfig, env={}, overrides=overrides))
         return plan, ops
 
     return walk
@@ -76,21 +60,23 @@ def walk(monkeypatch: pytest.MonkeyPatch, unpublished: None) -> Callable[..., tu
 
 @pytest.fixture
 def start(walk: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
-    """An engine under other settings and limits; `replaced` puts other functions in the place of bound ones."""
-    from mini_engine.engine import Engine, Limits
+    """An engine under other settings and those of `serve`; `replaced` puts other functions in the place of bound
+    ones."""
+    from mini_engine.engine import Engine
 
     def start(
         settings: Mapping[str, Any] | None = None,
         *,
-        seed: int = 0,
         replaced: Mapping[str, Any] | None = None,
-        **limits: int,
+        **serve: int,
     ) -> Any:
-        _, ops = walk(settings)
+        held = {"max_batch": 4, "pages": 96, "context": 256, **serve}
+        _, ops = walk({**{f"serve.{name}": value for name, value in held.items()}, **(settings or {})})
         if replaced:
-            names = ("attention_prefill", "attention_decode", "attention_draft", "last_loc", "draft_extend_fill")
+            names = (*(f"attention_{phase}" for phase in ("prefill", "decode", "draft")), "last_loc")
+            names = (*names, "draft_extend_fill", "look_up")
             ops = SimpleNamespace(**{name: replaced.get(name) or getattr(ops, name, None) for name in names})
-        return Engine(ops, Limits(**{"max_batch": 4, "pages": 96, "max_context": 256, **limits}), seed=seed)
+        return Engine(ops)
 
     return start
 

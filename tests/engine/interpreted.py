@@ -16,20 +16,22 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
+from mini_engine.engine import Engine  # noqa: E402
+from mini_engine.main import walk  # noqa: E402
+from mini_engine.settings import EngineConfig  # noqa: E402
 
 from confbag import load  # noqa: E402
 from confbag.kernels.draft_extend.triton import draft_extend_fill  # noqa: E402
 from confbag.kernels.last_loc import triton, triton_int32_safe  # noqa: E402
-from examples.mini_engine.engine import Engine, Limits  # noqa: E402
-from examples.mini_engine.main import walk  # noqa: E402
 
 NEW_TOKENS = 16
+SERVE = {"serve.max_batch": 4, "serve.pages": 96, "serve.context": 256}
 
 
 def main() -> None:
     torch.set_num_threads(1)
     prompts = [bytes.fromhex(text) for text in json.load(sys.stdin)]
-    _, bound = walk(load(ROOT / "examples" / "configs" / "cpu-laptop.yaml", env={}))
+    _, bound = walk(load(ROOT / "examples" / "configs" / "cpu-laptop.yaml", SERVE, schema=EngineConfig, env={}))
     calls: Counter[str] = Counter()
 
     def counted(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,8 +49,9 @@ def main() -> None:
             attention_draft=bound.attention_draft,
             last_loc=counted(last_loc),
             draft_extend_fill=counted(draft_extend_fill),
+            look_up=bound.look_up,
         )
-        engine = Engine(ops, Limits(max_batch=4, pages=96, max_context=256))
+        engine = Engine(ops)
         for number, prompt in enumerate(prompts):
             engine.submit(prompt, NEW_TOKENS, seed=number)
         outputs[name] = [request.output.hex() for request in engine.run().requests]

@@ -17,15 +17,18 @@ for folder in (ROOT, ROOT / "tests", Path(__file__).parent):
 
 import torch  # noqa: E402
 from dense_dsv4 import Walk  # noqa: E402
+from mini_engine.main import engine_of, walk  # noqa: E402
+from mini_engine.settings import EngineConfig  # noqa: E402
 from simulated_npu import NPU, NpuTensor, simulate  # noqa: E402
 
 from confbag import load  # noqa: E402
 from confbag.backends import Platform  # noqa: E402
-from examples.mini_engine.engine import Limits  # noqa: E402
-from examples.mini_engine.main import engine_of, walk  # noqa: E402
 
 # What the native attention was built for, on the machine of a plan for it; without Triton, which has no npu to run on.
 SETTINGS = {
+    "serve.max_batch": 2,
+    "serve.pages": 8,
+    "serve.context": 320,
     "device.kind": "npu",
     "exec.deterministic": False,
     "exec.debug.mirrors": False,
@@ -48,8 +51,8 @@ def main() -> None:
     asked = json.load(sys.stdin)
     simulate()
     config = ROOT / "examples" / "configs" / "cpu-deepseek-v4-mini.yaml"
-    plan, ops = walk(load(config, env={}, overrides={**SETTINGS, **asked["settings"]}), MACHINE)
-    engine = engine_of(plan.bag, ops, Limits(max_batch=2, pages=8, max_context=320))
+    plan, ops = walk(load(config, schema=EngineConfig, env={}, overrides={**SETTINGS, **asked["settings"]}), MACHINE)
+    engine = engine_of(plan.bag, ops)
     walked = Walk(engine)
     for prompt in asked["prompts"]:
         engine.submit(bytes.fromhex(prompt), asked["new"])

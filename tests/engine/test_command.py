@@ -17,7 +17,7 @@ Fail = Callable[..., tuple[int, str]]
 
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "examples.mini_engine", *arguments]
+    command = [sys.executable, "-m", "mini_engine", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=300)
 
 
@@ -87,7 +87,7 @@ def test_without_speculation_the_same_text_in_more_steps() -> None:
         (["--set", "model.num_heads=4096"], "4096 heads of 16 are wider than the 512"),
         (["--prompt", ""], "request 0: the prompt is empty"),
         (["--prompt", "x" * 2000], "do not fit a context of 1024"),
-        (["--pages", "1"], "the pool has 1; shorten it or give the pool more pages"),
+        (["--set", "serve.pages=1"], "the pool has 1; shorten it or raise serve.pages"),
         (["--requests", "0"], "'0' is not a number from 1"),
         (["--temperature", "nan"], "'nan' is not a number from 0"),
         (["--max-new", "3"], "unrecognized arguments: --max-new 3"),

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 import torch
 from mini_engine.dsv4_engine import Dsv4Engine
-from mini_engine.engine import Limits
 from mini_engine.main import DSV4_OPS, engine_of
 from mini_engine.main import walk as road
 from mini_engine.refusals import refuse
+from mini_engine.settings import EngineConfig
 
 from confbag import ConfigError, load
 from confbag.process import context
@@ -30,7 +30,7 @@ NO_SPECULATION = {"spec.algorithm": "none", "spec.topk": None, "spec.num_draft_t
 # bfloat16 keeps 8 bits: a value that falls on the other side of a rounding is 1/256 off, and layers add up.
 TOLERANCE = 0.03
 PHASES = ("prefill", "decode", "draft")
-OTHERS = ("compressor", "sparse_metadata", "last_loc", "draft_extend_fill")
+OTHERS = ("compressor", "sparse_metadata", "last_loc", "draft_extend_fill", "look_up")
 BOUND = (*(f"sparse_attention_{phase}" for phase in PHASES), *OTHERS)
 
 _spec = importlib.util.spec_from_file_location("dense_dsv4", Path(__file__).with_name("dense_dsv4.py"))
@@ -55,18 +55,18 @@ def start(monkeypatch: pytest.MonkeyPatch, unpublished: None) -> Start:
     def start(
         settings: Mapping[str, Any] | None = None,
         *,
-        seed: int = 0,
         replaced: Mapping[str, Callable[[Any], Any]] | None = None,
-        **limits: int,
+        **serve: int,
     ) -> Any:
         monkeypatch.setattr(context, "_bag", None)
-        overrides = {"exec.debug.mirrors": True, **(settings or {})}
-        plan, ops = road(load(CONFIG, env={}, overrides=overrides))
+        held = {"max_batch": 4, "pages": 80, "context": 320, **serve}
+        overrides = {f"serve.{name}": value for name, value in held.items()}
+        overrides = {**overrides, "exec.debug.mirrors": True, **(settings or {})}
+        plan, ops = road(load(CONFIG, schema=EngineConfig, env={}, overrides=overrides))
         if replaced:
             held = {name: getattr(ops, name, None) for name in BOUND}
             ops = SimpleNamespace(**{name: replaced.get(name, lambda op: op)(op) for name, op in held.items()})
-        chosen = Limits(**{"max_batch": 4, "pages": 80, "max_context": 320, **limits})
-        return engine_of(plan.bag, ops, chosen, seed=seed)
+        return engine_of(plan.bag, ops)
 
     return start
 
@@ -288,7 +288,7 @@ def test_refusals(settings: dict[str, Any], message: str) -> None:
 
 def test_the_command_serves_it() -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "examples.mini_engine", str(CONFIG), "--requests", "2", "--max-new-tokens", "6"],
+        [sys.executable, "-m", "mini_engine", str(CONFIG), "--requests", "2", "--max-new-tokens", "6"],
         capture_output=True,
         text=True,
         check=False,

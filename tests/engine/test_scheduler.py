@@ -76,7 +76,7 @@ def test_what_could_never_be_served_is_refused(
 
 
 def test_the_largest_request_of_a_pool_and_context_is_served(start: Callable[..., Any]) -> None:
-    engine = start(pages=16, max_context=256)
+    engine = start(pages=16, context=256)
     request = engine.submit(b"ab" * 100, 57)
     engine.run()
     assert len(request.output) == 57

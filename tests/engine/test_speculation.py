@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mini_engine.speculation import LONGEST_MATCH, confirmed, look_up
+from mini_engine.look_up import reference, rfind
+from mini_engine.look_up.reference import LONGEST_MATCH
+from mini_engine.speculation import confirmed
 
 TOKENS = st.lists(st.integers(0, 3), min_size=1, max_size=40)
 
@@ -25,13 +27,15 @@ TOKENS = st.lists(st.integers(0, 3), min_size=1, max_size=40)
     ids=["phrase", "loop", "run", "latest", "longest", "nothing", "one", "no-room"],
 )
 def test_guesses(tokens: bytes, count: int, guesses: bytes) -> None:
-    assert bytes(look_up(list(tokens), count)) == guesses
+    for provider in (reference, rfind):
+        assert bytes(provider.look_up(list(tokens), count)) == guesses
 
 
 @settings(deadline=None)
 @given(TOKENS, st.integers(1, 8))
 def test_guesses_follow_an_earlier_occurrence(tokens: list[int], count: int) -> None:
-    guesses = look_up(tokens, count)
+    guesses = reference.look_up(tokens, count)
+    assert rfind.look_up(tokens, count) == guesses
     assert len(guesses) == (count if tokens[-1] in tokens[:-1] else 0)
     if guesses:
         places = range(len(tokens) - 1)

@@ -145,7 +145,7 @@ def test_constraints_name_one_version_for_each_python(root: Path, project: dict)
         names.append(re.sub(r"[-_.]+", "-", match[1]).lower())
     groups = [project["project"]["dependencies"], *project["project"]["optional-dependencies"].values()]
     for requirement in (requirement for group in groups for requirement in group):
-        name = re.sub(r"[-_.]+", "-", re.split(r"[<>=!;\s]", requirement, maxsplit=1)[0]).lower()
+        name = re.sub(r"[-_.]+", "-", re.split(r"[\[<>=!;\s]", requirement, maxsplit=1)[0]).lower()
         assert name in names, f"{name} is a dependency and constraints.txt does not name its version"
 
 

@@ -1,0 +1,1 @@
+"""serve.look_up: guesses for what follows a request's tokens."""
