@@ -9,7 +9,7 @@ from confbag.backends.decide.pages import page_sizes, takes_page
 from confbag.backends.decide.question import Question, Situation
 from confbag.backends.declare.implementation import Implementation
 from confbag.backends.declare.requires import Requires
-from confbag.backends.platforms.components import component_version
+from confbag.backends.platforms.components import component_version, wanted
 from confbag.backends.platforms.pairs import mismatch
 from confbag.backends.platforms.platform import Platform
 from confbag.backends.words.levels import ALWAYS, NEVER, UNIFORM_BATCH, satisfies
@@ -151,7 +151,9 @@ def _installed(provider: str, requires: Requires, platform: Platform) -> Iterato
     for component in requires.parsed_components if platform.packages is not None else ():
         found = component_version(platform, component.name)
         if found is None:
-            yield Rejection(provider, "package-missing", component.name, str(component), "not installed")
+            brings = wanted(platform, component.name)
+            hint = None if brings == component.name else f"install {brings}"
+            yield Rejection(provider, "package-missing", component.name, str(component), "not installed", None, hint)
         elif component.specifier and not version_matches(component.specifier, found[1]):
             yield Rejection(provider, "package-version", component.name, str(component), f"{found[0]} {found[1]}")
         elif (clash := mismatch(platform, found[0])) is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -130,10 +129,14 @@ def _failed(
 
 def _contents(registry: Registry) -> dict[str, object]:
     """What a registry holds, so that a plug-in that fails half-way leaves nothing behind."""
-    return {
-        key: {op: list(rows) for op, rows in value.items()} if key == "_rows" else copy.copy(value)
-        for key, value in vars(registry).items()
-    }
+    return {name: _copied(value) for name, value in vars(registry).items()}
+
+
+def _copied(value: Any) -> Any:
+    """Dictionaries and lists anew, all the way down to what they hold."""
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def _restore(registry: Registry, contents: dict[str, object]) -> None:

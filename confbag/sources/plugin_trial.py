@@ -17,6 +17,7 @@ from confbag.sources import plugin_verdicts
 from confbag.sources.entry_points import EntryPoint
 from confbag.sources.plugin_verdicts import Verdict
 from confbag.words.locks import ForkSafeLock
+from confbag.words.text import printable
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -134,8 +135,10 @@ def aside() -> Iterator[None]:
 def said(error: BaseException) -> str:
     """An exception in one short line, whatever it does when it is asked for its text, and where its plug-in raised."""
     try:
-        text = " ".join(str(error).split())
-    except Exception:
+        text = printable(" ".join(str(error)[:4000].split()))
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         text = "its text cannot be read"
     place = ""
     link = error.__traceback__
