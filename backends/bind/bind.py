@@ -19,8 +19,8 @@ from confbag.backends.platforms.evidence import Evidence
 from confbag.backends.platforms.probe import software
 from confbag.backends.words.rejection import Rejection
 from confbag.errors import BindError, ConfigError, DeclaredOnlyError, Fault, RegistrationError, SignatureError
-from confbag.words.suggest import nearest
-from confbag.words.text import count, listed
+from confbag.words.suggest import SUGGESTED, nearest
+from confbag.words.text import capped, count, listed
 
 if TYPE_CHECKING:
     from confbag.backends.decide.plan import Binding, Plan
@@ -97,7 +97,8 @@ def _chosen(plan: Plan, wanted: Sequence[str] | None) -> list[Binding]:
     places = {name: name.partition("/")[0] for name in wanted}  # of an op with sites all are bound, or none
     unknown = [name for name, place in places.items() if place not in known]
     if unknown:
-        raise ConfigError(Fault("bind(ops=...)", name, _unknown(name, known)) for name in unknown)
+        faults = (Fault("bind(ops=...)", name, _unknown(name, known)) for name in unknown)
+        raise ConfigError(capped(faults, lambda more: Fault("bind(ops=...)", None, f"and {more} more"), SUGGESTED))
     for name, place in places.items():
         named = [binding for binding in plan.bindings if place in (binding.op, _place(binding))]
         if not any(binding in usable for binding in named):

@@ -152,7 +152,8 @@ def _installed(provider: str, requires: Requires, platform: Platform) -> Iterato
         found = component_version(platform, component.name)
         if found is None:
             brings = wanted(platform, component.name)
-            hint = None if brings == component.name else f"install {brings}"
+            own = {"torch": "pip install 'confbag[torch]'"}.get(brings)
+            hint = own or (None if brings == component.name else f"install {brings}")
             yield Rejection(provider, "package-missing", component.name, str(component), "not installed", None, hint)
         elif component.specifier and not version_matches(component.specifier, found[1]):
             yield Rejection(provider, "package-version", component.name, str(component), f"{found[0]} {found[1]}")

@@ -262,10 +262,12 @@ def _wanted(question: Question) -> list[str]:
 
 
 def _faults(question: Question, wanted: Iterable[str]) -> tuple[Rejection, ...]:
-    """The first reason against each provider that was wanted, in the order of the codes."""
+    """The first reason against each provider that was wanted, in the order of the codes. What no such device can run is
+    left out where something else is nearer."""
     found = [best_reasons(question.providers[provider], question) for provider in wanted]
     first = sorted((reasons[0] for reasons in found if reasons), key=lambda rejection: rejection.rank)
-    return tuple(question.fault(rejection) for rejection in first)
+    nearer = [rejection for rejection in first if rejection.code != "device"]
+    return tuple(question.fault(rejection) for rejection in nearer or first)
 
 
 def _slow(row: Implementation) -> tuple[str, ...]:

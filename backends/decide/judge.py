@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from confbag.backends.decide.check import unmet
@@ -100,3 +101,21 @@ def _heads(situation: Situation) -> Iterator[Rejection]:
 
 def _even(heads: int, ranks: int, shared: bool) -> bool:
     return heads % ranks == 0 or (shared and ranks % heads == 0)
+
+
+def together(faults: Sequence[Rejection]) -> list[Rejection]:
+    """The faults, those of several slots that lack one package as one, which says what to install."""
+    lacking: dict[str, list[Rejection]] = {}
+    for fault in faults:
+        if fault.code == "package-missing":
+            lacking.setdefault(fault.field, []).append(fault)
+    found: list[Rejection] = []
+    for fault in faults:
+        alike = lacking.get(fault.field, []) if fault.code == "package-missing" else []
+        if len(alike) < 2:
+            found.append(fault)
+        elif fault is alike[0]:
+            whose = ", ".join(dict.fromkeys(f"{one.provider} of {one.slot}" for one in alike))
+            install = fault.hint or f"install {fault.field}"
+            found.append(replace(fault, provider=None, op=None, regime=None, hint=f"{install}; needed by {whose}"))
+    return found

@@ -4,6 +4,7 @@ one."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from confbag.backends.decide.asked import PIN, PREFER, REFERENCE_ONLY
@@ -14,7 +15,7 @@ from confbag.backends.declare.slots import Slot
 from confbag.backends.words.levels import BATCH_INVARIANT
 from confbag.errors import Fault
 from confbag.words.provenance import AUTO, Setting
-from confbag.words.text import capped
+from confbag.words.text import LISTED
 
 if TYPE_CHECKING:
     from confbag.bag.bag import Bag
@@ -29,7 +30,9 @@ def check(said: Bag | Draft, registry: Registry) -> list[Fault]:
     draft, as far as its values could be understood."""
     every = _all(said, registry)
     found = (Fault(None if where is None else where.origin, key, message) for where, key, message in every)
-    return list(capped(found, lambda count: Fault(None, None, f"and {count} more names that nobody answers to")))
+    told = list(islice(found, LISTED))
+    # How many there are beyond, nobody needs: looking each up for a near one takes its time.
+    return [*told, *(Fault(None, None, "and more names that nobody answers to") for _ in islice(found, 1))]
 
 
 def _all(said: Bag | Draft, registry: Registry) -> Iterator[tuple[Setting | None, str, str]]:

@@ -95,6 +95,7 @@ class _Run:
             self._decide(op)
             fill.by_rules(ledger, registry.fills_after(op.name, device), op.name)
         ledger.faults += judge.choices(self.situation())
+        ledger.faults[:] = judge.together(ledger.faults)
         ledger.warnings += self._untraced()
         return Plan(
             asked=self.bag,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform as host
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -127,19 +128,20 @@ class Platform(Spelled):
         devices: Iterable[str] = DEVICES,
         probes: Mapping[str, Look] = MappingProxyType({}),
     ) -> Platform:
-        """The platform that `--platform` names: `this`, `cpu`, a known name or a file.
+        """The platform that `--platform` names: `this`, which is this host; a known name; or a file. `cpu` is the known
+        one of this host's architecture, not this host.
 
         added: platforms that plug-ins brought, by name. devices: the kinds that a file may name. probes: as in `this`.
         Raises PlatformError for an unknown name, ConfigError for a file that is wrong.
         """
         if spec == THIS:
             return cls.this(probes)
-        if spec == "cpu":
-            return cls.cpu()
         if spec in added:
             return added[spec]
         from confbag.backends.platforms.known import lookup, unknown
 
+        if spec == "cpu":
+            spec = f"cpu:{host.machine()}"
         if found := lookup(spec):
             return found
         if spec.lower().endswith((".yaml", ".yml")) or os.path.exists(spec):

@@ -11,7 +11,7 @@ from confbag.backends.decide.library_needs import library_needs
 from confbag.backends.words.rejection import Rejection, say
 from confbag.errors import PlanError
 from confbag.schema.leaves import Leaf, leaves
-from confbag.words.text import amount, count, printable
+from confbag.words.text import amount, capped, count, printable
 
 if TYPE_CHECKING:
     from confbag.backends.decide.plan import Binding, Member, Plan
@@ -84,9 +84,14 @@ def page(plan: Plan, *, all: bool = False) -> Page:
         notes=tuple(printable(text) for text in plan.notes),
         not_arranged=tuple((printable(name), printable(why)) for name, why in plan.not_arranged),
         warnings=tuple(printable(text) for text in plan.warnings),
-        ignored=tuple((printable(name), printable(why)) for name, why in plan.asked.ignored.items()),
+        ignored=tuple(_ignored(plan)),
         not_covered=tuple(printable(text) for text in plan.not_covered),
     )
+
+
+def _ignored(plan: Plan) -> Iterator[tuple[str, str]]:
+    told = ((printable(name), printable(why)) for name, why in plan.asked.ignored.items())
+    return capped(told, lambda more: (f"and {more} more", "--format json lists them"))
 
 
 def settled(plan: Plan) -> Bag:

@@ -26,6 +26,7 @@ from confbag.sources.presets import read_preset
 from confbag.sources.record import Record, read_record
 from confbag.sources.yaml import read_file
 from confbag.words.provenance import Setting
+from confbag.words.text import capped
 
 _PLACE = re.compile(r"(?P<name>.*):(?P<line>\d+):(?P<column>\d+)\Z", re.DOTALL)
 
@@ -155,9 +156,10 @@ def draft(schema: type[Config], sources: Sequence[Found], read_from: str | None)
     faults = [*(fault for source in sources for fault in source.faults), *wrong, *check_losers(schema, chains)]
     values = _values(schema, chains, config, wrong)
     order = {name: index for index, source in enumerate(sources) for name in _names(source)}
+    told = sorted(dict.fromkeys(faults), key=lambda fault: _place(fault, order))
     return Draft(
         schema=schema,
-        faults=tuple(sorted(dict.fromkeys(faults), key=lambda fault: _place(fault, order))),
+        faults=tuple(capped(told, lambda more: Fault(None, None, f"and {more} more faults; mend these first"))),
         understood=values,
         ignored=MappingProxyType({name: why for source in sources for name, why in source.ignored.items()}),
         read_from=read_from,

@@ -78,10 +78,11 @@ def sides_of(args: Namespace, registry: Registry) -> tuple[Plan | Lock, Plan | L
     return found[0], found[1]
 
 
-def platform_of(lock: Lock, registry: Registry) -> str:
-    """What --platform would be for the platform of a lock: its name where its packages were assumed, this machine where
-    they were measured on one like it. ConfigError where it is neither."""
+def platform_of(lock: Lock, registry: Registry) -> str | None:
+    """What --platform would be for the platform of a lock: its name where its packages were assumed, none where they
+    were measured on a machine like this one, or on its CPU. ConfigError where it is neither."""
     from confbag.backends.platforms import known
+    from confbag.backends.platforms.platform import Platform
 
     def is_it(platform: Platform) -> bool:
         return platform.spec == lock.platform and tuple(sorted(platform.features)) == lock.features
@@ -90,9 +91,8 @@ def platform_of(lock: Lock, registry: Registry) -> str:
     name = next((name for name, platform in named.items() if is_it(platform)), None)
     if name is not None and "packages" in lock.assumed:
         return name
-    for here in ("this", "cpu"):
-        if is_it(registry.find_platform(here)):
-            return here
+    if is_it(Platform.this(registry.probes)) or is_it(Platform.cpu()):
+        return None
     raise ConfigError(
         [
             Fault(

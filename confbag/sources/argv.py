@@ -9,6 +9,7 @@ from confbag.sources import Found
 from confbag.sources.flow import read_value
 from confbag.sources.keys import Keys, same, twice
 from confbag.words.provenance import Layer, Setting
+from confbag.words.suggest import SUGGESTED
 
 FLAG = "--set"
 
@@ -26,7 +27,7 @@ def read_argv(argv: Sequence[str], keys: Keys) -> Found:
         if not equals:
             faults.append(Fault(FLAG, key if key in keys.leaves else None, "lacks a value; write --set KEY=VALUE"))
         elif key not in keys.leaves and key not in keys.namespaces:
-            faults.append(keys.fault(key, FLAG))
+            faults.append(keys.fault(key, FLAG, suggest=len(faults) < SUGGESTED))
         else:
             found = read_value(key, value, FLAG, keys, Layer.ARGV)
             faults += found.faults

@@ -10,7 +10,7 @@ from confbag.sources import Found
 from confbag.sources.flow import read_value
 from confbag.sources.keys import Keys, same, twice
 from confbag.words.provenance import Layer, Setting
-from confbag.words.suggest import nearest, one_edit
+from confbag.words.suggest import SUGGESTED, nearest, one_edit
 from confbag.words.text import capped, printable
 
 PREFIX = "CONFBAG__"
@@ -57,7 +57,10 @@ def read_environment(environ: Mapping[str, str], keys: Keys, declared: Iterable[
         if name[: len(PREFIX)].upper() != PREFIX:
             faults += _nearly(name, origin, [variable(key) for key in keys.leaves], ours)
         elif name not in known:
-            faults.append(_unknown(name, origin, keys, known, ours))
+            told = len(faults) < SUGGESTED
+            faults.append(
+                _unknown(name, origin, keys, known, ours) if told else Fault(origin, None, "unknown variable")
+            )
         else:
             found = read_value(known[name], environ[name], origin, keys, Layer.ENVIRONMENT)
             faults += found.faults

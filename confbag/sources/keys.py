@@ -10,12 +10,11 @@ from typing import Any
 from confbag.errors import Fault
 from confbag.sources import Found
 from confbag.words.provenance import Layer, Setting
-from confbag.words.suggest import nearest
+from confbag.words.suggest import SUGGESTED, nearest
 
 Path = tuple[str, ...]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}(\.[a-z0-9_]{1,40}){0,5}\Z")
-_SUGGESTIONS = 25  # looking for a near key takes its time, and a file of a thousand unknown ones is not a typo
 _FAULTS = 200
 
 
@@ -73,7 +72,7 @@ class Keys:
                     faults.append(Fault(where, key, message))
             else:
                 unknown += 1
-                faults.append(self.fault(key, where, suggest=unknown <= _SUGGESTIONS))
+                faults.append(self.fault(key, where, suggest=unknown <= SUGGESTED))
         if more:
             faults.append(Fault(None, None, f"and {more} more settings were not looked at; mend these first"))
         return Found(tuple(settings.values()), tuple(faults))

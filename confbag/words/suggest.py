@@ -7,6 +7,10 @@ from collections.abc import Iterable
 _LONGEST = 100
 
 
+SUGGESTED = 25
+"""So many names get a suggestion: looking for a near one takes its time, and a thousand unknown ones are no typo."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The member of `known` that is closest to `word`, or None where none is close.
 

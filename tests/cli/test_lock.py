@@ -100,9 +100,9 @@ def test_a_lock_is_checked_for_its_own_platform_unless_told(called: Called, serv
 
 def test_a_lock_of_this_machine_is_checked_on_it_and_on_no_other(called: Called, tmp_path: Path) -> None:
     path = tmp_path / "here.lock"
-    assert called("lock", "--platform", "cpu", "-o", path).returncode == 0
+    assert called("lock", "--set", "device.kind=cpu", "-o", path).returncode == 0
     assert "\nassumed: [packages" not in path.read_text(encoding="utf-8")
-    assert called("lock", "--check", path).returncode == 0
+    assert called("lock", "--set", "device.kind=cpu", "--check", path).returncode == 0
     text = path.read_text(encoding="utf-8").replace("\nplatform: cpu:", "\nplatform: npu:ascend910b #")
     path.write_text(text, encoding="utf-8")
     ran = called("lock", "--check", path)

@@ -119,9 +119,14 @@ def install(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
         offline = ("-q", "--no-index", "--no-deps")
         ran = _run(sys.executable, "-m", "pip", "--python", python, "install", *offline, built, cwd=folder)
         assert ran.returncode == 0, ran.stdout + ran.stderr
-        # A path in a .pth is searched last, and no .pth inside it is read, so an editable confbag there stays out.
         site = _run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder).stdout.strip()
-        Path(site, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+        dependencies = folder / "dependencies"
+        dependencies.mkdir()
+        for entry in Path(sysconfig.get_path("purelib")).iterdir():
+            # What is ours stays out, and how an editable install of it is found.
+            if not entry.name.startswith(("confbag", "__editable__")):
+                (dependencies / entry.name).symlink_to(entry)
+        Path(site, "dependencies.pth").write_text(f"{dependencies}\n", encoding="utf-8")
         return python.parent
 
     return make
