@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,7 @@ class Runs:
         row = member.implementation
         return cls(
             provider=printable_data(row.provider),
-            decider=replace(member.decider, name=printable_data(member.decider.name)),
+            decider=member.decider._replace(name=printable_data(member.decider.name)),
             variant=printable_data(row.variant),
             target=printable_data(row.target_name),
             engine=printable_data(row.engine) if row.target is None else None,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from confbag.backends.decide.asked import (
     PIN,
@@ -37,8 +38,7 @@ from confbag.backends.words.levels import ALWAYS
 from confbag.backends.words.rejection import Rejection
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What was chosen, by what, why, and what stands in the way.
 
     row: None where nothing can run.
@@ -58,8 +58,7 @@ class Decision:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Proposal:
+class _Proposal(NamedTuple):
     """A provider that a rule or a step proposes."""
 
     provider: str
@@ -144,10 +143,10 @@ def _captured(question: Question, decision: Decision) -> Decision:
         return decision
     if asked is True or full(row, question):
         note = f"{question.slot}: a graph captures {row.name} {row.graph} only"
-        return replace(decision, notes=(*decision.notes, note))
+        return decision._replace(notes=(*decision.notes, note))
     said = f"{question.slot}: exec.graph asks for full, and {row.name} is captured {row.graph} only"
     warning = f"{said}; write true, or name one that is captured always"
-    return replace(decision, warnings=(*decision.warnings, warning))
+    return decision._replace(warnings=(*decision.warnings, warning))
 
 
 def _by_name(question: Question, asked: Named) -> Decision:
@@ -158,10 +157,10 @@ def _by_name(question: Question, asked: Named) -> Decision:
         if companion is not None:
             why = f"{asked.provider} has no {regime} {question.op.kind_of_regime}"
             decision = _only(question, question.providers[companion], companion, companion_of(asked.provider), why)
-            return replace(decision, notes=notes)
+            return decision._replace(notes=notes)
     decider = PINNED if asked.key == PIN else SETTING
     decision = _only(question, rows, asked.provider, decider, f"{asked.key} names it", asked.origin)
-    return replace(decision, notes=notes)
+    return decision._replace(notes=notes)
 
 
 def _only(

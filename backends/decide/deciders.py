@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from confbag.backends.decide.asked import PIN, PREFER, PREFER_ONLY, REFERENCE_ONLY
 
 FALLBACK = "exec.kernels.fallback"
 
 
-@dataclass(frozen=True, slots=True)
-class Decider:
+class Decider(NamedTuple):
     """A step, or a rule where `rule` is true. name: as plans and locks spell it."""
 
     name: str

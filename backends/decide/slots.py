@@ -7,8 +7,8 @@ what is beyond the one before it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from confbag.backends.decide.asked import asked
 from confbag.backends.decide.choose import Decision, choose
@@ -16,8 +16,7 @@ from confbag.backends.decide.question import Question
 from confbag.backends.declare.slots import Sites
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """What was decided for one regime of an op, and for which of its sites.
 
     chain: the decisions in the order of their bounds; one alone where the op has no measure, or nothing can run.
@@ -63,7 +62,7 @@ def decide(question: Question, before: Mapping[str | None, Sequence[Part]]) -> l
     for one in chosen.values():
         names = tuple(together[_alike(one)])
         site_pattern = None if len(names) == len(sites.names) else sites.spell(names)
-        found.setdefault(names, replace(one, sites=names, site=site_pattern))
+        found.setdefault(names, one._replace(sites=names, site=site_pattern))
     return list(found.values())
 
 
@@ -80,9 +79,9 @@ def _chain(question: Question) -> tuple[Decision, ...]:
             return (decision,)
         most = decision.most if end is None or (decision.most is not None and decision.most < end) else end
         if chain and chain[-1].row is decision.row:
-            chain[-1] = replace(chain[-1], most=most)
+            chain[-1] = chain[-1]._replace(most=most)
         else:
-            chain.append(replace(decision, most=most))
+            chain.append(decision._replace(most=most))
         if most is None or most == end:
             return tuple(chain)
         beyond = most

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from confbag.backends.words.conditions import Condition
 from confbag.backends.words.shapes import NAMED, TEXT, shaped
@@ -12,8 +11,7 @@ from confbag.backends.words.shapes import NAMED, TEXT, shaped
 _FIELDS = {**dict.fromkeys(("name", "why"), TEXT), **dict.fromkeys(("when", "could"), NAMED)}
 
 
-@dataclass(frozen=True, slots=True)
-class NotArranged:
+class NotArranged(NamedTuple):
     """Operations of a layer whose order of arithmetic nothing here arranges.
 
     when: where they are not arranged.
@@ -22,7 +20,7 @@ class NotArranged:
     """
 
     name: str
-    when: Condition = field(default_factory=Condition)
+    when: Condition = Condition()
     could: Condition | None = None
     why: str = ""
 

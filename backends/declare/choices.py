@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from confbag.backends.declare.implementation import ANYWHERE
 from confbag.backends.declare.requires import Need, Requires
@@ -24,8 +23,7 @@ _REQUIRED = {
 _CHOICE = {**_REQUIRED, **dict.fromkeys(("value", "description", "disabled"), TEXT), "needs": LIST}
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """One value that a setting may name.
 
     key: the setting's.

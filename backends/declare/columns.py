@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from confbag.backends.declare.choices import needs as _needs
 from confbag.backends.declare.implementation import Implementation
@@ -34,8 +33,7 @@ def _words(value: Any) -> str:
     return ", ".join(map(str, texts(value))) if value not in (None, "") else ""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """One column.
 
     field, requires: the field of `Op.implement`, or of Requires, that it fills; parse makes the field's value of the

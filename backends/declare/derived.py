@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from confbag.words.provenance import AUTO
 
 PLAIN_DTYPES = ("float32", "float16", "bfloat16")
 
 
-@dataclass(frozen=True, slots=True)
-class Derived:
+class Derived(NamedTuple):
     """A fact that no source sets. keys: the settings that it is made of, in the order that `make` takes them. blamed:
     the one whose source an error names."""
 

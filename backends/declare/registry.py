@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from confbag.backends.declare import catalogue
 from confbag.backends.declare.arrangements import NotArranged
@@ -33,8 +33,7 @@ _T = TypeVar("_T")
 DEVICES = ("cuda", "hip", "npu", "xpu", "musa", "mps", "cpu")
 
 
-@dataclass(frozen=True, slots=True)
-class PluginFailure:
+class PluginFailure(NamedTuple):
     """A plug-in that was discovered and could not be loaded: shown in every plan, never hidden."""
 
     name: str

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from confbag.backends.words.conditions import Condition, words
 from confbag.backends.words.rejection import CODES
 from confbag.backends.words.shapes import FLAG, SIZES, WORDS, Shape, described, is_text
 from confbag.backends.words.spelling import Spelled
+from confbag.backends.words.versions import is_specifier
 from confbag.errors import RegistrationError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -47,8 +48,7 @@ class NativeOp:
         return f"{self.schema}, {self.dispatch_key} kernel" if self.dispatch_key else self.schema
 
 
-@dataclass(frozen=True, slots=True)
-class Specified:
+class Specified(NamedTuple):
     """A component or toolchain with a PEP 440 specifier: `triton>=3.0`."""
 
     name: str
@@ -57,20 +57,14 @@ class Specified:
     @classmethod
     def parse(cls, text: str, what: str) -> Specified:
         """Split `name>=1.0,<2`; RegistrationError when it is not one."""
-        from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
         match = _NAME.match(text)
         if match is None:
             raise RegistrationError(
                 f"{what} {text!r}: expected a name with an optional specifier, such as 'triton>=3.0'"
             )
         specifier = text[match.end() :].strip()
-        try:
-            SpecifierSet(specifier)
-        except InvalidSpecifier as error:
-            raise RegistrationError(
-                f"{what} {text!r}: {specifier!r} is no PEP 440 specifier; write for example >=3.0"
-            ) from error
+        if not is_specifier(specifier):
+            raise RegistrationError(f"{what} {text!r}: {specifier!r} is no PEP 440 specifier; write for example >=3.0")
         return cls(match.group(), specifier)
 
     def __str__(self) -> str:

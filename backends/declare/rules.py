@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from confbag.backends.declare.slots import PHASES
 from confbag.backends.words.conditions import Condition
@@ -34,8 +34,7 @@ _FILL = {
 _COPY = {"value_of": TEXT, "otherwise": Shape("any value", lambda value: True)}
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """Proposes one provider of one op where its condition holds.
 
     when: the condition.
@@ -51,7 +50,7 @@ class Rule:
 
     name: str
     op: str
-    when: Condition = field(default_factory=Condition)
+    when: Condition = Condition()
     propose: str | None = None
     same_as: str | None = None
     regimes: tuple[str, ...] = ()
@@ -82,8 +81,7 @@ class Rule:
         return _place(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Fill:
+class Fill(NamedTuple):
     """What a plan does to settings that are still auto, and to the environment, where its condition holds.
 
     when: the condition.
@@ -97,10 +95,10 @@ class Fill:
     """
 
     name: str
-    when: Condition = field(default_factory=Condition)
+    when: Condition = Condition()
     after: str | None = None
-    set: Mapping[str, Any] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict)
+    set: Mapping[str, Any] = MappingProxyType({})
+    environment: Mapping[str, str] = MappingProxyType({})
     force: bool = False
     code: str | None = None
     why: str = ""

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 PHASES = ("prefill", "decode", "draft")
 """The regimes that an engine's steps are told apart by."""
@@ -28,8 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.:/-]+\Z")
 _RANGE = re.compile(r"(\d+)-(\d+)\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Regime:
+class Regime(NamedTuple):
     """A named range of situations that an op tells apart. most: the largest amount of the op's measure in it; None is
     without bound, as every phase is."""
 

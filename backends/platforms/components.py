@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
+from typing import NamedTuple
 
 from confbag.backends.catalog import own
 from confbag.backends.platforms.platform import Platform, canonical
+from confbag.backends.words.versions import version_matches
 
 
-@dataclass(frozen=True)
-class Component:
+class Component(NamedTuple):
     """One component: the distributions that bring it, each with the devices on which it does (None: every device).
 
     module: its import package. namespaces: the torch.ops namespaces that importing it registers. unrelated: versions
@@ -23,7 +23,7 @@ class Component:
     distributions: Mapping[str, tuple[str, ...] | None]
     module: str | None = None
     namespaces: tuple[str, ...] = ()
-    unrelated: Mapping[str, str] = field(default_factory=dict)
+    unrelated: Mapping[str, str] = MappingProxyType({})
 
     def on(self, device: str) -> tuple[str, ...]:
         """Its distributions for a device, those made for the fewest devices first."""
@@ -69,7 +69,7 @@ def component_version(platform: Platform, name: str) -> tuple[str, str] | None:
     wanted = component(name)
     for distribution in wanted.on(platform.device):
         version = platform.packages.get(distribution)
-        if version is not None and not _matches(version, wanted.unrelated.get(distribution)):
+        if version is not None and not _unrelated(wanted, distribution, version):
             return distribution, version
     return None
 
@@ -80,13 +80,7 @@ def wanted(platform: Platform, name: str) -> str:
     return " or ".join(found.on(platform.device) or tuple(found.distributions))
 
 
-def _matches(version: str, specifier: str | None) -> bool:
-    if specifier is None:
-        return False
-    from packaging.specifiers import SpecifierSet
-    from packaging.version import InvalidVersion
-
-    try:
-        return SpecifierSet(specifier).contains(version, prereleases=True)
-    except InvalidVersion:
-        return False  # a version that is none is not the one that is named
+def _unrelated(wanted: Component, distribution: str, version: str) -> bool:
+    """Whether a distribution is somebody else's of the same name."""
+    theirs = wanted.unrelated.get(distribution)
+    return theirs is not None and version_matches(theirs, version)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform as host
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -141,6 +140,8 @@ class Platform(Spelled):
         from confbag.backends.platforms.known import lookup, unknown
 
         if spec == "cpu":
+            import platform as host
+
             spec = f"cpu:{host.machine()}"
         if found := lookup(spec):
             return found

@@ -6,15 +6,20 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
 from confbag.backends.declare.columns import COLUMNS, cell, value_of
 from confbag.backends.declare.implementation import Implementation
 from confbag.backends.declare.rules import Fill, Rule
 from confbag.backends.declare.wanted import Wanted
 from confbag.backends.render.catalog_words import LEGEND, machine, marked, notes, proposed, sets, where
-from confbag.backends.render.terminal import BLANK, BOLD, DIM, columns, text_of
+from confbag.backends.render.terminal import (
+    BLANK,
+    BOLD,
+    DIM,
+    Lines,
+    Text,
+    columns,
+    text_of,
+)
 from confbag.backends.words.rejection import say
 from confbag.words.text import printable
 
@@ -84,7 +89,7 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _table(wanted: Wanted) -> Iterator[Table | Text]:
+def _table(wanted: Wanted) -> Iterator[Lines | Text]:
     yield columns([[Text(title, BOLD) for title in TITLES]], *WIDTHS)
     yield Text("-" * 80, DIM)
     for row in wanted.rows:
@@ -130,7 +135,7 @@ def _fills(listed: Sequence[Fill]) -> Iterator[tuple[str, str, str]]:
         yield fill.name, "", f"{sets(fill)}; where {fill.when}" if fill.when else sets(fill)
 
 
-def _section(title: str, rows: Iterable[tuple[str, str, str]]) -> Iterator[Table | Text]:
+def _section(title: str, rows: Iterable[tuple[str, str, str]]) -> Iterator[Lines | Text]:
     listed = [[printable(cell) for cell in row] for row in rows]
     if listed:
         yield BLANK

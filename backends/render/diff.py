@@ -6,14 +6,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
 from confbag.backends.compare.diff import DECISIVE, BindingChange, Change, Diff, SettingChange
 from confbag.backends.declare.slots import Slot
 from confbag.backends.platforms.components import components
 from confbag.backends.render.page import data_text, fault_subject, reason
-from confbag.backends.render.terminal import BAD, BLANK, BOLD, DIM, GOOD, columns, labelled, text_of
+from confbag.backends.render.terminal import (
+    BAD,
+    BLANK,
+    BOLD,
+    DIM,
+    GOOD,
+    Lines,
+    Text,
+    columns,
+    labelled,
+    text_of,
+)
 from confbag.words.text import printable
 
 if TYPE_CHECKING:
@@ -30,7 +38,7 @@ def render(diff: Diff, *, colour: bool = False) -> str:
     return text_of(_parts(diff), colour=colour)
 
 
-def _parts(diff: Diff) -> Iterator[Table | Text]:
+def _parts(diff: Diff) -> Iterator[Lines | Text]:
     yield labelled((("A", printable(diff.a.name)), ("B", printable(diff.b.name))), HEAD)
     yield from _schemas(diff)
     if diff.same:
@@ -56,7 +64,7 @@ def _parts(diff: Diff) -> Iterator[Table | Text]:
         yield from _faults(label, side)
 
 
-def _schemas(diff: Diff) -> Iterator[Table | Text]:
+def _schemas(diff: Diff) -> Iterator[Lines | Text]:
     """Whose settings they are, where the sides differ in that, or in what could be set when they were written."""
     a, b = diff.a, diff.b
     if a.schema != b.schema:
@@ -80,7 +88,7 @@ def _alike(changes: Iterable[BindingChange]) -> Iterator[list[BindingChange]]:
     yield from together.values()
 
 
-def _group(group: Sequence[BindingChange], diff: Diff) -> Iterator[Table | Text]:
+def _group(group: Sequence[BindingChange], diff: Diff) -> Iterator[Lines | Text]:
     first = group[0]
     yield Text(", ".join(printable(change.slot) for change in group))
     lines: list[tuple[str, str, str | Text]] = [("", "A", Text(_runs(first.a), _style(first.a)))]
@@ -187,7 +195,7 @@ def _assumed(changes: Iterable[Change[tuple[str, ...]]]) -> Iterator[tuple[str, 
                 yield change.name, f"by {label}: {', '.join(facts)}"
 
 
-def _short(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[Table | Text]:
+def _short(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[Lines | Text]:
     lines = [("", printable(name), printable(text)) for name, text in rows]
     if lines:
         yield BLANK
@@ -195,7 +203,7 @@ def _short(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[Table | Text
         yield columns(lines, 1, WIDER)
 
 
-def _section(title: str, rows: Iterable[tuple[str, str, str]]) -> Iterator[Table | Text]:
+def _section(title: str, rows: Iterable[tuple[str, str, str]]) -> Iterator[Lines | Text]:
     """A titled block: names, and beside them, beneath each other, what A and B say of each; nothing without a row."""
     together: dict[tuple[str, str], list[str]] = {}
     for name, a, b in rows:
@@ -210,7 +218,7 @@ def _section(title: str, rows: Iterable[tuple[str, str, str]]) -> Iterator[Table
         yield columns(lines, 1, NAME, 1)
 
 
-def _faults(label: str, side: Side) -> Iterator[Table | Text]:
+def _faults(label: str, side: Side) -> Iterator[Lines | Text]:
     lines: list[Sequence[str]] = []
     for fault in side.faults:
         lines.append(("", fault_subject(fault), printable(reason(fault))))

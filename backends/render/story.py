@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
 from confbag.backends.render import terminal
 from confbag.backends.render.page import (
     Against,
@@ -23,7 +20,13 @@ from confbag.backends.render.page import (
     slot,
     value_text,
 )
-from confbag.backends.render.terminal import BOLD, labelled, text_of
+from confbag.backends.render.terminal import (
+    BOLD,
+    Lines,
+    Text,
+    labelled,
+    text_of,
+)
 from confbag.backends.words.rejection import say
 from confbag.schema.leaves import leaves
 from confbag.words.provenance import Layer, Setting
@@ -60,7 +63,7 @@ def _given(bag: Bag, setting: Setting) -> str:
     return "***" if leaf.secret else value_text(leaf, setting.value)
 
 
-def _op_parts(plan: Plan, bindings: Sequence[Binding]) -> Iterator[Table | Text]:
+def _op_parts(plan: Plan, bindings: Sequence[Binding]) -> Iterator[Lines | Text]:
     alike: dict[tuple[str | None, ...], list[Binding]] = {}
     for binding in bindings:
         decision = provider(plan, binding), because(plan, binding), binding.skipped_because, binding.target
@@ -150,7 +153,7 @@ def _about_key(key: str) -> Callable[[Rejection], bool]:
     return lambda fault: fault.field == key
 
 
-def _key_parts(plan: Plan, key: str) -> Iterator[Table | Text]:
+def _key_parts(plan: Plan, key: str) -> Iterator[Lines | Text]:
     bag = settled(plan)
     leaf = leaves(bag.schema)[key]
     yield Text(f"{key} = {value_text(leaf, bag[key])}", BOLD)

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
 from confbag.backends.render.page import Group, Page, page
 from confbag.backends.render.terminal import (
     BAD,
@@ -17,6 +14,8 @@ from confbag.backends.render.terminal import (
     GOOD,
     WARNING,
     WIDTH,
+    Lines,
+    Text,
     against,
     columns,
     labelled,
@@ -39,7 +38,7 @@ def render(plan: Plan, *, all: bool = False, colour: bool = False) -> str:
     return text_of(_parts(page(plan, all=all)), colour=colour)
 
 
-def _parts(shown: Page) -> Iterator[Table | Text]:
+def _parts(shown: Page) -> Iterator[Lines | Text]:
     yield labelled(shown.head, HEAD)
     yield BLANK
     yield columns([[Text(title, BOLD) for title in ("OP", "IMPLEMENTATION", "DECIDED BY")]], SLOT, IMPLEMENTATION)
@@ -59,7 +58,7 @@ def _parts(shown: Page) -> Iterator[Table | Text]:
     yield from _section(title, columns(_faults(shown), 1, SLOT), BAD)
 
 
-def _group(group: Group) -> Iterator[Table]:
+def _group(group: Group) -> Iterator[Lines]:
     yield columns(
         (
             (slot, Text(implementation, BAD if implementation == "nothing" else GOOD), decided)
@@ -80,7 +79,7 @@ def _reasons(group: Group) -> Iterator[tuple[str, str | Text]]:
         yield "not", against(*one)
 
 
-def _filled(filled: Iterable[tuple[str, str, str]]) -> Table:
+def _filled(filled: Iterable[tuple[str, str, str]]) -> Lines:
     """The settings, those that one rule filled for one reason together beside it."""
     together: dict[str, list[tuple[str, str]]] = {}
     for key, value, why in filled:
@@ -100,9 +99,9 @@ def _indented(rows: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
     return (("", *row) for row in rows)
 
 
-def _section(title: str, rows: Table, style: str = BOLD) -> Iterator[Table | Text]:
+def _section(title: str, rows: Lines, style: str = BOLD) -> Iterator[Lines | Text]:
     """A titled block; nothing at all when it has no row."""
-    if rows.row_count:
+    if rows:
         yield BLANK
         yield Text(title, style)
         yield rows

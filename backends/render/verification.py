@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
 from confbag.backends.bind.verification import AGREES, DISAGREES, NOT_RUN, Count, Outcome
-from confbag.backends.render.terminal import BAD, BLANK, BOLD, DIM, GOOD, WARNING, WIDTH, against, columns, text_of
+from confbag.backends.render.terminal import (
+    BAD,
+    BLANK,
+    BOLD,
+    DIM,
+    GOOD,
+    WARNING,
+    WIDTH,
+    Lines,
+    Text,
+    against,
+    columns,
+    text_of,
+)
 from confbag.words.text import count, printable
 
 if TYPE_CHECKING:
@@ -30,7 +40,7 @@ def summary(counted: Count) -> str:
     return f"{ran}; {count(counted.not_run, 'implementation')} not run"
 
 
-def _parts(plan: Plan, outcomes: Sequence[Outcome]) -> Iterator[Table | Text]:
+def _parts(plan: Plan, outcomes: Sequence[Outcome]) -> Iterator[Lines | Text]:
     yield Text.assemble(("platform", BOLD), f" {printable(plan.platform.name)}")
     yield BLANK
     ran = [outcome for outcome in outcomes if outcome.status != NOT_RUN]
@@ -71,7 +81,7 @@ def _row(outcome: Outcome) -> tuple[str | Text, ...]:
     return f"{INDENT}{printable(row.name)}", cases, Text(outcome.status, style), said
 
 
-def _native(outcome: Outcome) -> Iterator[Table]:
+def _native(outcome: Outcome) -> Iterator[Lines]:
     for name, verified in outcome.schemas:
         said = Text("schema verified", GOOD) if verified else Text("schema NOT VERIFIED", WARNING)
         yield columns([("", Text.assemble(printable(name), ": ", said))], 3)

@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from confbag.bag.bag import Bag
 from confbag.bag.chains import Chains, chained, entries
@@ -23,16 +23,17 @@ from confbag.sources.env import read_environment
 from confbag.sources.keys import Keys
 from confbag.sources.overrides import read_mapping, read_overrides
 from confbag.sources.presets import read_preset
-from confbag.sources.record import Record, read_record
 from confbag.sources.yaml import read_file
 from confbag.words.provenance import Setting
 from confbag.words.text import capped
 
+if TYPE_CHECKING:
+    from confbag.sources.record import Record
+
 _PLACE = re.compile(r"(?P<name>.*):(?P<line>\d+):(?P<column>\d+)\Z", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Draft:
+class Draft(NamedTuple):
     """What the sources said before anything is refused, so that a caller adds its own faults and raises all of them
     once.
 
@@ -110,7 +111,7 @@ def read(
     """What `load` reads, with its faults not yet raised."""
     keys = keys_of(schema)
     plugins = plugin_settings(schema).found
-    asked = [read_record(record, keys)] if record is not None else []
+    asked = [_recorded(record, keys)] if record is not None else []
     texts = [_file(file, number, keys) for number, file in enumerate(files, 1)]
     above = [
         *asked,
@@ -123,6 +124,12 @@ def read(
     presets += [read_preset(preset, keys)] if preset is not None else []
     read_from, facts = checkpoint_of(model, _path([*presets, plugins, *above]))
     return draft(schema, [*presets, plugins, facts, *above], read_from)
+
+
+def _recorded(record: Record, keys: Keys) -> Found:
+    from confbag.sources.record import read_record  # here: most bags are read of no record
+
+    return read_record(record, keys)
 
 
 def _file(file: PathLike | Mapping[str, Any], number: int, keys: Keys) -> Found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from confbag.bag.chains import chained
 from confbag.bag.reading import keys_of
@@ -18,16 +18,14 @@ from confbag.sources.plugins import Declared, read_plugins
 from confbag.words.provenance import Setting
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """A plug-in whose settings are left out, and why."""
 
     point: EntryPoint
     problem: str
 
 
-@dataclass(frozen=True)
-class PluginSettings:
+class PluginSettings(NamedTuple):
     """What plug-ins set, with the faults of those that were named; and the others that are left out."""
 
     found: Found

@@ -11,11 +11,9 @@ from confbag.cli.common import DONE, add_schema, emit, registry_of, wants_colour
 from confbag.errors import PlatformError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
-
     from confbag.backends.platforms.platform import Platform
     from confbag.backends.platforms.probe import Probe
+    from confbag.backends.render.terminal import Lines, Text
 
 LABEL, VALUE = 16, 30
 
@@ -59,10 +57,8 @@ def dump(platform: Platform, path: str) -> None:
         raise PlatformError(f"--dump {unwritable(path, error)}") from error
 
 
-def _parts(found: Probe, failures: Iterable[str]) -> Iterator[Table | Text]:
-    from rich.text import Text
-
-    from confbag.backends.render.terminal import BLANK, BOLD, WARNING, columns
+def _parts(found: Probe, failures: Iterable[str]) -> Iterator[Lines | Text]:
+    from confbag.backends.render.terminal import BLANK, BOLD, WARNING, Text, columns
     from confbag.words.text import printable
 
     platform = found.platform

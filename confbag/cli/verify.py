@@ -119,11 +119,18 @@ def _progress() -> Iterator[Progress | None]:
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
+    try:
+        yield lambda task, ran: _line(f"{task.implementation.op} {task.implementation.name}: case {ran + 1}")
+    finally:
+        _line("")
 
-    console = Console(stderr=True)
-    with console.status("binding") as status:
-        yield lambda task, ran: status.update(f"{task.implementation.op} {task.implementation.name}: case {ran + 1}")
+
+def _line(text: str) -> None:
+    """Write over the one line of progress."""
+    from confbag.words.text import printable
+
+    sys.stderr.write(f"\r\x1b[K{printable(text)}")
+    sys.stderr.flush()
 
 
 def _count(text: str) -> int:

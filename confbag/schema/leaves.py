@@ -2,9 +2,8 @@
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, cast, get_args, get_origin
 
 from pydantic import BaseModel, PlainSerializer
 from pydantic.fields import FieldInfo
@@ -16,8 +15,7 @@ from confbag.words.plain import finite
 from confbag.words.secret import Secret
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """One key that can be set: a field that is not itself a namespace.
 
     key: dotted.

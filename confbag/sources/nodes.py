@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import yaml
 from yaml.events import (
@@ -26,8 +25,7 @@ _MAPPING, _SEQUENCE = f"{CORE}map", f"{CORE}seq"
 _FAULTS = 200
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """size: bytes. depth: of nesting, through aliases too. nodes: as written. aliased: nodes that aliases repeat."""
 
     size: int = 1 << 20

@@ -9,8 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from confbag.sources.entry_points import EntryPoint
 
@@ -22,8 +21,7 @@ _LOADER = ("LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_LIBRARY_PATH")
 _METADATA = ("METADATA", "PKG-INFO", "RECORD", "entry_points.txt")
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """refused: why it must not be loaded; None when it may. files, read: what was run and which variables were read, as
     far as the trial came. read_all: it looked at the whole environment."""
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from confbag.sources import Found
 from confbag.sources.entry_points import EntryPoint, entry_points
@@ -18,12 +17,11 @@ GROUP = "confbag.settings"
 _PARTS = ("defaults", "environment", "schema")
 
 
-@dataclass(frozen=True)
-class Declared:
+class Declared(NamedTuple):
     """What one plug-in's settings say, with the faults of its keys; or `problem`, why nothing of it can be read."""
 
     point: EntryPoint
-    found: Found = field(default_factory=Found)
+    found: Found = Found()
     problem: str | None = None
 
 

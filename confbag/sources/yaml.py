@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from confbag.errors import Fault
 from confbag.sources import Found
@@ -18,13 +17,12 @@ from confbag.words.text import printable
 __all__ = ["LIMITS", "Document", "Limits", "compose", "load_document", "load_file", "read_file", "read_text"]
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     """data: the plain value, None where nothing is written. at(path), text(path): where a part is, how it is spelt."""
 
     data: Any
     name: str
-    root: Node | None = field(repr=False, default=None)
+    root: Node | None = None
 
     def at(self, path: tuple[str | int, ...]) -> str:
         """`name:line:column` of the key or list item at `path`; of the nearest part above it where it is absent."""

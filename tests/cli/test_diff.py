@@ -134,18 +134,3 @@ def test_two_locks_take_nothing_that_plans(called: Called, sides: dict[str, str 
     assert ran.returncode == 2
     assert "--set: two locks are compared as they are" in ran.stderr
     assert "--platform: two locks are compared as they are" in ran.stderr
-
-
-def test_json_brings_no_rich(called: Called, root: Path, environment: Callable[..., dict[str, str]]) -> None:
-    import subprocess
-    import sys
-
-    code = (
-        "import sys; from confbag.cli import main; status = main(sys.argv[1:]);"
-        "print('rich' in sys.modules, 'torch' in sys.modules, status, file=sys.stderr)"
-    )
-    asked = ("diff", "cuda:sm90", "npu:ascend950", "--format", "json")
-    ran = subprocess.run(
-        [sys.executable, "-c", code, *asked], capture_output=True, text=True, cwd=root, env=environment(), check=True
-    )
-    assert ran.stderr == "False False 0\n"

@@ -52,22 +52,6 @@ def test_no_torch_is_imported(imported: Callable[..., set[str]], argv: tuple[str
     assert modules.isdisjoint({"torch", "triton", "numpy", "libcst", "torch_npu"})
 
 
-@pytest.mark.parametrize("argv", [("plan",), ("why", "attention"), ("doctor",)])
-def test_rich_sets_tables_and_its_heavy_parts_stay_out(
-    imported: Callable[..., set[str]], argv: tuple[str, ...]
-) -> None:
-    modules = imported(*argv)
-    assert "rich.table" in modules
-    assert modules.isdisjoint(
-        {"rich.traceback", "rich.markdown", "rich.syntax", "rich.progress", "rich.live", "pygments"}
-    )
-
-
-@pytest.mark.parametrize("format", ["json", "markdown", "html"])
-def test_no_rich_is_imported_where_no_table_is_printed(imported: Callable[..., set[str]], format: str) -> None:
-    assert "rich" not in imported("plan", "--platform", "npu:ascend910_93", "--format", format)
-
-
 def test_only_the_named_subcommand_is_imported(imported: Callable[..., set[str]]) -> None:
     modules = imported("schema", "--plan")
     commands = {name for name in modules if name.startswith("confbag.cli.")}

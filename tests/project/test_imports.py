@@ -14,7 +14,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-HEAVY = ("pydantic", "yaml", "torch", "rich", "libcst")
+HEAVY = ("pydantic", "yaml", "torch", "libcst")
 
 
 def loaded(run: Callable, statement: str, cwd: Path) -> list[str]:

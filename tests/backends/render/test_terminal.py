@@ -9,9 +9,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.text import Text
 
-from confbag.backends.render.terminal import BAD, GOOD, WIDTH, against, columns, labelled, text_of
+from confbag.backends.render.terminal import BAD, GOOD, WIDTH, Text, against, columns, labelled, text_of
 from confbag.words.text import printable
 
 TEXT = st.text(st.characters(codec="ascii") | st.sampled_from(" -[/]:é漢字é\u0301\x1b\u202e"))
