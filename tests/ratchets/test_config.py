@@ -231,9 +231,10 @@ def test_faults_of_the_fields_table_have_its_places(tree: Path, faults: Callable
 
 
 def test_the_table_that_confbag_writes_is_read(tree: Path, loaded: Callable[..., Configuration]) -> None:
+    from confbag import Config
     from confbag.cli.schema import accessors
 
-    (tree / "fields.toml").write_text(accessors(), encoding="utf-8")
+    (tree / "fields.toml").write_text(accessors(Config), encoding="utf-8")
     fields = loaded(f'{RECORD}fields = "fields.toml"\n').records[0].fields
     assert fields["enable_deterministic_inference"] == Replacement(
         "get_exec().deterministic", ("from confbag import get_exec",)
