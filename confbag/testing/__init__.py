@@ -7,7 +7,7 @@ from confbag.words.exports import exported
 __getattr__, __dir__, __all__ = exported(
     globals(),
     {
-        "confbag.kernels.agreement": "Case Tolerance",
+        "confbag.kernels.checks.agreement": "Case Tolerance",
         "confbag.testing.checks": "check_implementation",
         "confbag.testing.fixtures": "published",
     },

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from confbag.kernels.agreement import Arguments, Case, Tolerance
+from confbag.kernels.checks.agreement import Arguments, Case, Tolerance
 
 INT32 = torch.int32
 TOLERANCES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from confbag.kernels.operands import require_tensor
+from confbag.kernels.checks.operands import require_floating, require_int, require_number, require_tensor
 
 INDEX = (torch.int32, torch.int64)
 
@@ -18,11 +18,17 @@ def check(
     req_pool_indices: Tensor,
     seq_lens: Tensor,
     query_lens: Tensor,
+    scale: float,
+    window: int | None,
+    compress_ratio: int,
 ) -> None:
-    """Refuse dtypes, shapes and devices that the contract does not name."""
+    """Refuse numbers, dtypes, shapes and devices that the contract does not name."""
+    require_number("scale", scale)
+    require_int("compress_ratio", compress_ratio)
+    if window is not None:
+        require_int("window", window)
     for name, tensor in (("query", query), ("key_cache", key_cache), ("value_cache", value_cache)):
-        if not tensor.dtype.is_floating_point:
-            raise TypeError(f"{name}: expected a floating dtype, found {str(tensor.dtype).removeprefix('torch.')}")
+        require_floating(name, tensor)
     device = query.device
     require_tensor("query", query, (query.dtype,), (None, None, None))
     require_tensor("key_cache", key_cache, (key_cache.dtype,), (None, None, query.shape[2]), device)

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from confbag.kernels.attention.operands import check, check_values
-from confbag.kernels.bounds import reference_checks_values
+from confbag.kernels.checks.bounds import reference_checks_values
+from confbag.kernels.checks.operands import described, require_tensor
 from confbag.kernels.dsv4.sparse_attention.operands import METADATA_SIZE
 from confbag.kernels.dsv4.sparse_attention.reference import sparse_attention
-from confbag.kernels.operands import require_tensor
 
 INT32 = (torch.int32,)
 
@@ -31,7 +31,18 @@ def attention(
     compressed_indices: Tensor | None = None,
 ) -> Tensor:
     """See the contract. Never waits for a device, except to check values under `exec.debug.bounds`."""
-    check(query, key_cache, value_cache, req_to_token, req_pool_indices, seq_lens, query_lens)
+    check(
+        query,
+        key_cache,
+        value_cache,
+        req_to_token,
+        req_pool_indices,
+        seq_lens,
+        query_lens,
+        scale,
+        window,
+        compress_ratio,
+    )
     _check_shared(key_cache, value_cache)
     if window is not None and window < 1:
         raise ValueError(f"window: expected at least 1 token, the query's own, found {window}")
@@ -90,7 +101,7 @@ def _check_compressed(
     if cache is None:
         for name, given in (("req_to_compressed", table), ("compressed_indices", indices)):
             if given is not None:
-                raise ValueError(f"{name}: expected None without compressed_cache, found shape {list(given.shape)}")
+                raise ValueError(f"{name}: expected None without compressed_cache, found {described(given)}")
         return
     tokens, _, head_dim = query.shape
     require_tensor("compressed_cache", cache, (query.dtype,), (None, 1, head_dim), query.device)

@@ -40,7 +40,18 @@ def attention(
         compress_ratio=compress_ratio or None,
         compressed_indices=compressed_indices,
     )
-    check(query, key_cache, value_cache, req_to_token, req_pool_indices, seq_lens, query_lens)
+    check(
+        query,
+        key_cache,
+        value_cache,
+        req_to_token,
+        req_pool_indices,
+        seq_lens,
+        query_lens,
+        scale,
+        window,
+        compress_ratio,
+    )
     requests, lengths, counts = req_pool_indices.tolist(), seq_lens.tolist(), query_lens.tolist()
     check_values(requests, lengths, counts, req_to_token, query)
     attend = _token_by_token if query.device.type == "cpu" else _all_at_once

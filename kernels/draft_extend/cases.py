@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from confbag.kernels.agreement import Arguments, Case, guarded
+from confbag.kernels.checks.agreement import Arguments, Case, guarded
 
 POISON = -77
 INT64, INT32, INT16 = torch.int64, torch.int32, torch.int16

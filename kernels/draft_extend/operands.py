@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
+from confbag.kernels.checks.operands import (
+    INT32_MAX,
+    INT32_MIN,
+    Shape,
+    require_contiguous,
+    require_floating,
+    require_int,
+    require_tensor,
+    require_writable,
+)
 from confbag.kernels.draft_extend.values import check_int32, check_overlaps
-from confbag.kernels.operands import INT32_MAX, INT32_MIN, Shape, require_contiguous, require_tensor
 
 Dtypes: TypeAlias = tuple[torch.dtype, ...]
+Pair: TypeAlias = tuple[str, Tensor, Tensor]
+"""A buffer's name, the buffer, and its source."""
 
 INT32: Dtypes = (torch.int32,)
 INT64: Dtypes = (torch.int64,)
@@ -20,86 +31,77 @@ FLOAT32: Dtypes = (torch.float32,)
 FLOATS: Dtypes = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
 
-def check(
-    input_ids: Tensor,
-    positions: Tensor,
-    out_cache_loc: Tensor,
-    src_input_ids: Tensor,
-    src_positions: Tensor,
-    src_out_cache_loc: Tensor,
-    seq_lens: Tensor,
-    req_pool_indices: Tensor,
-    num_correct_drafts: Tensor,
-    num_accept_tokens: Tensor,
-    select_index: Tensor,
-    temperatures: Tensor | None,
-    src_seq_lens: Tensor,
-    src_req_pool_indices: Tensor,
-    src_num_correct_drafts: Tensor,
-    src_num_accept_tokens: Tensor,
-    src_temperatures: Tensor | None,
-    hidden_states: Tensor | None,
-    src_hidden_states: Tensor | None,
-    global_num_tokens: Tensor | None,
-    global_num_tokens_for_logprob: Tensor | None,
-    raw_bs: int,
-    bs: int,
-    num_tokens_per_bs: int,
-    num_front_tokens: int,
-    seq_len_fill_value: int,
-    values_too: Callable[[Tensor], bool],
-) -> None:
-    """Refuse what the contract does not allow; by its values and addresses too, if `values_too` says so of a buffer."""
-    require_tensor("input_ids", input_ids, INT64, (None,))
-    require_tensor("src_input_ids", src_input_ids, INTEGERS, (None,))
-    require_tensor("seq_lens", seq_lens, INT32, (None,))
-    device = input_ids.device
-    max_num_token, num_tokens, max_bs = input_ids.shape[0], src_input_ids.shape[0], seq_lens.shape[0]
-    _check_numbers(
-        num_tokens, max_num_token, max_bs, raw_bs, bs, num_tokens_per_bs, num_front_tokens, seq_len_fill_value
-    )
+class Operands(NamedTuple):
+    """One call, in the contract's order."""
 
-    tokens = (
-        ("input_ids", input_ids, src_input_ids),
-        ("positions", positions, src_positions),
-        ("out_cache_loc", out_cache_loc, src_out_cache_loc),
-    )
-    narrow = (
-        ("seq_lens", seq_lens, src_seq_lens),
-        ("num_correct_drafts", num_correct_drafts, src_num_correct_drafts),
-        ("num_accept_tokens", num_accept_tokens, src_num_accept_tokens),
-    )
-    wide = (("req_pool_indices", req_pool_indices, src_req_pool_indices),)
-    alone: list[tuple[str, Tensor, Dtypes, Shape]] = [("select_index", select_index, INT64, (max_bs,))]
-    for name, buffer in (
-        ("global_num_tokens", global_num_tokens),
-        ("global_num_tokens_for_logprob", global_num_tokens_for_logprob),
+    input_ids: Tensor
+    positions: Tensor
+    out_cache_loc: Tensor
+    src_input_ids: Tensor
+    src_positions: Tensor
+    src_out_cache_loc: Tensor
+    seq_lens: Tensor
+    req_pool_indices: Tensor
+    num_correct_drafts: Tensor
+    num_accept_tokens: Tensor
+    select_index: Tensor
+    temperatures: Tensor | None
+    src_seq_lens: Tensor
+    src_req_pool_indices: Tensor
+    src_num_correct_drafts: Tensor
+    src_num_accept_tokens: Tensor
+    src_temperatures: Tensor | None
+    hidden_states: Tensor | None
+    src_hidden_states: Tensor | None
+    global_num_tokens: Tensor | None
+    global_num_tokens_for_logprob: Tensor | None
+    raw_bs: int
+    bs: int
+    num_tokens_per_bs: int
+    num_front_tokens: int
+    seq_len_fill_value: int
+
+
+def check(given: Operands, values_too: Callable[[Tensor], bool]) -> None:
+    """Refuse what the contract does not allow; by its values and addresses too, if `values_too` says so of a buffer."""
+    require_tensor("input_ids", given.input_ids, INT64, (None,))
+    require_tensor("src_input_ids", given.src_input_ids, INTEGERS, (None,))
+    require_tensor("seq_lens", given.seq_lens, INT32, (None,))
+    device, raw_bs = given.input_ids.device, given.raw_bs
+    max_num_token, num_tokens = given.input_ids.shape[0], given.src_input_ids.shape[0]
+    max_bs = given.seq_lens.shape[0]
+    _check_numbers(given)
+
+    narrow: list[Pair] = []
+    written: list[tuple[str, Tensor, Tensor | None]] = []
+    for names, dtypes, size, length in (
+        (("input_ids", "positions", "out_cache_loc"), INT64, max_num_token, num_tokens),
+        (("seq_lens", "num_correct_drafts", "num_accept_tokens"), INT32, max_bs, raw_bs),
+        (("req_pool_indices",), INT64, max_bs, raw_bs),
     ):
-        if buffer is not None:
-            alone.append((name, buffer, INT32, (None,)))
-    for pairs, dtypes, size, length in (
-        (tokens, INT64, max_num_token, num_tokens),
-        (narrow, INT32, max_bs, raw_bs),
-        (wide, INT64, max_bs, raw_bs),
-    ):
-        for name, buffer, source in pairs:
+        for name in names:
+            buffer, source = getattr(given, name), getattr(given, "src_" + name)
             _check_operand(name, buffer, dtypes, (size,), device)
             _check_operand("src_" + name, source, INTEGERS, (length,), device)
-    for name, buffer, dtypes, shape in alone:
-        _check_operand(name, buffer, dtypes, shape, device)
-    written: list[tuple[str, Tensor | None, Tensor | None]] = [
-        *tokens,
-        *narrow,
-        *wide,
-        *((name, buffer, None) for name, buffer, _, _ in alone),
-    ]
-    if temperatures is not None:
-        _check_temperatures(temperatures, src_temperatures, max_bs, raw_bs, device)
-        written.append(("temperatures", temperatures, src_temperatures))
-    if src_hidden_states is not None:
-        _check_hidden(hidden_states, src_hidden_states, max_num_token, num_tokens, device)
-        written.append(("hidden_states", hidden_states, src_hidden_states))
-    if values_too(input_ids):
+            written.append((name, buffer, source))
+            if dtypes is INT32:
+                narrow.append((name, buffer, source))
+    for name, dtypes, shape in (
+        ("select_index", INT64, (max_bs,)),
+        ("global_num_tokens", INT32, (None,)),
+        ("global_num_tokens_for_logprob", INT32, (None,)),
+    ):
+        buffer = getattr(given, name)
+        if buffer is not None or name == "select_index":
+            _check_operand(name, buffer, dtypes, shape, device)
+            written.append((name, buffer, None))
+    if given.temperatures is not None:
+        written.append(_check_temperatures(given.temperatures, given.src_temperatures, max_bs, raw_bs, device))
+    if given.src_hidden_states is not None:
+        written.append(_check_hidden(given.hidden_states, given.src_hidden_states, max_num_token, num_tokens, device))
+    for name, buffer, _ in written:
+        require_writable(name, buffer)
+    if values_too(given.input_ids):
         check_int32(narrow)
         check_overlaps(written)
 
@@ -107,10 +109,11 @@ def check(
 def _check_operand(name: str, tensor: Tensor, dtypes: Dtypes, shape: Shape, device: torch.device) -> None:
     # One comparison of everything first: this runs for two dozen operands at every step.
     if (
-        tensor is not None
+        isinstance(tensor, Tensor)
         and tensor.shape == shape
         and tensor.dtype in dtypes
         and tensor.device == device
+        and tensor.layout is torch.strided
         and tensor.is_contiguous()
     ):
         return
@@ -118,16 +121,12 @@ def _check_operand(name: str, tensor: Tensor, dtypes: Dtypes, shape: Shape, devi
     require_contiguous(name, tensor)
 
 
-def _check_numbers(
-    num_tokens: int,
-    max_num_token: int,
-    max_bs: int,
-    raw_bs: int,
-    bs: int,
-    num_tokens_per_bs: int,
-    num_front_tokens: int,
-    seq_len_fill_value: int,
-) -> None:
+def _check_numbers(given: Operands) -> None:
+    num_tokens, max_num_token = given.src_input_ids.shape[0], given.input_ids.shape[0]
+    raw_bs, bs, max_bs = given.raw_bs, given.bs, given.seq_lens.shape[0]
+    num_tokens_per_bs, num_front_tokens = given.num_tokens_per_bs, given.num_front_tokens
+    for name in ("raw_bs", "bs", "num_tokens_per_bs", "num_front_tokens", "seq_len_fill_value"):
+        require_int(name, getattr(given, name))
     if not 0 <= raw_bs <= bs <= max_bs:
         raise ValueError(
             f"expected 0 <= raw_bs <= bs <= max_bs (rows of seq_lens), found raw_bs {raw_bs}, bs {bs}, max_bs {max_bs}"
@@ -145,27 +144,31 @@ def _check_numbers(
             f"expected bs * num_tokens_per_bs and num_front_tokens in int32, found {bs} * {num_tokens_per_bs} "
             f"and {num_front_tokens}"
         )
-    if not INT32_MIN <= seq_len_fill_value <= INT32_MAX:
-        raise ValueError(f"seq_len_fill_value: expected an int32, which seq_lens holds, found {seq_len_fill_value}")
+    if not INT32_MIN <= given.seq_len_fill_value <= INT32_MAX:
+        raise ValueError(
+            f"seq_len_fill_value: expected an int32, which seq_lens holds, found {given.seq_len_fill_value}"
+        )
 
 
-def _check_temperatures(buffer: Tensor, source: Tensor | None, max_bs: int, raw_bs: int, device: torch.device) -> None:
+def _check_temperatures(buffer: Tensor, source: Tensor | None, max_bs: int, raw_bs: int, device: torch.device) -> Pair:
     _check_operand("temperatures", buffer, FLOAT32, (max_bs, 1), device)
     if source is None:
         raise TypeError(
             "src_temperatures: expected a tensor, since temperatures is one, found None; pass both or neither"
         )
-    _check_operand("src_temperatures", source, FLOATS, (raw_bs,) if source.dim() == 1 else (raw_bs, 1), device)
+    one_dimension = isinstance(source, Tensor) and source.dim() == 1
+    _check_operand("src_temperatures", source, FLOATS, (raw_bs,) if one_dimension else (raw_bs, 1), device)
+    return "temperatures", buffer, source
 
 
 def _check_hidden(
     buffer: Tensor | None, source: Tensor, max_num_token: int, num_tokens: int, device: torch.device
-) -> None:
+) -> Pair:
     if buffer is None:
         raise TypeError(
             "hidden_states: expected a tensor, since src_hidden_states is one, found None; pass both or neither"
         )
-    if not buffer.dtype.is_floating_point:
-        raise TypeError(f"hidden_states: expected a floating dtype, found {str(buffer.dtype).removeprefix('torch.')}")
+    require_floating("hidden_states", buffer)
     _check_operand("hidden_states", buffer, (buffer.dtype,), (max_num_token, None), device)
     _check_operand("src_hidden_states", source, (buffer.dtype,), (num_tokens, buffer.shape[1]), device)
+    return "hidden_states", buffer, source

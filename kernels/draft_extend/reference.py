@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from confbag.kernels.bounds import reference_checks_values
-from confbag.kernels.draft_extend.operands import check
+from confbag.kernels.checks.bounds import reference_checks_values
+from confbag.kernels.draft_extend.operands import Operands, check
 
 
 def draft_extend_fill(
@@ -38,7 +38,7 @@ def draft_extend_fill(
     seq_len_fill_value: int,
 ) -> None:
     """See the contract. Never waits for a device, except to check values under `exec.debug.bounds`."""
-    check(
+    given = Operands(
         input_ids,
         positions,
         out_cache_loc,
@@ -65,8 +65,8 @@ def draft_extend_fill(
         num_tokens_per_bs,
         num_front_tokens,
         seq_len_fill_value,
-        values_too=reference_checks_values,
     )
+    check(given, reference_checks_values)
     num_tokens = src_input_ids.shape[0]
     for buffer, source in ((input_ids, src_input_ids), (positions, src_positions), (out_cache_loc, src_out_cache_loc)):
         buffer[:num_tokens].copy_(source)
@@ -82,10 +82,10 @@ def draft_extend_fill(
     select_index[:bs].copy_(first_token + num_correct_drafts[:bs])
 
     if temperatures is not None and src_temperatures is not None:
-        temperatures[:raw_bs].copy_(src_temperatures.reshape(raw_bs, 1))
+        temperatures[:raw_bs].copy_(src_temperatures.detach().reshape(raw_bs, 1))
         temperatures[raw_bs:bs].fill_(1.0)
     if hidden_states is not None and src_hidden_states is not None:
-        hidden_states[:num_tokens].copy_(src_hidden_states)
+        hidden_states[:num_tokens].copy_(src_hidden_states.detach())
     for gathered in (global_num_tokens, global_num_tokens_for_logprob):
         if gathered is not None:
             gathered.fill_(bs * num_tokens_per_bs)

@@ -11,8 +11,8 @@ import triton  # type: ignore[import-untyped]
 import triton.language as tl  # type: ignore[import-untyped]
 from torch import Tensor
 
-from confbag.kernels.bounds import kernels_check_values
-from confbag.kernels.draft_extend.operands import check
+from confbag.kernels.checks.bounds import kernels_check_values
+from confbag.kernels.draft_extend.operands import Operands, check
 
 HIDDEN_BLOCK = 4096
 TOKEN_BLOCK = 512
@@ -166,7 +166,7 @@ def draft_extend_fill(
     seq_len_fill_value: int,
 ) -> None:
     """See the contract. Runs on the current device's current stream."""
-    check(
+    given = Operands(
         input_ids,
         positions,
         out_cache_loc,
@@ -193,8 +193,8 @@ def draft_extend_fill(
         num_tokens_per_bs,
         num_front_tokens,
         seq_len_fill_value,
-        values_too=kernels_check_values,
     )
+    check(given, kernels_check_values)
     max_num_token, max_bs = input_ids.shape[0], seq_lens.shape[0]
     num_global = 0 if global_num_tokens is None else global_num_tokens.shape[0]
     num_global_for_logprob = 0 if global_num_tokens_for_logprob is None else global_num_tokens_for_logprob.shape[0]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torch import Tensor
 
-from confbag.kernels.operands import INT32_MAX, INT32_MIN
+from confbag.kernels.checks.operands import INT32_MAX, INT32_MIN
 
 
 def check_int32(written: Iterable[tuple[str, Tensor, Tensor]]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from confbag.kernels.agreement import Case, guarded
+from confbag.kernels.checks.agreement import Case, guarded
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from confbag.kernels.operands import require_contiguous, require_tensor
+from confbag.kernels.checks.operands import require_contiguous, require_tensor
 
 TABLE = (torch.int32,)
 INDEX = (torch.int32, torch.int64)

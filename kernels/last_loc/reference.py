@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from confbag.kernels.bounds import reference_checks_values
+from confbag.kernels.checks.bounds import reference_checks_values
 from confbag.kernels.last_loc.operands import check, check_values
 
 

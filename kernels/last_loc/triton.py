@@ -7,7 +7,7 @@ import triton  # type: ignore[import-untyped]
 import triton.language as tl  # type: ignore[import-untyped]
 from torch import Tensor
 
-from confbag.kernels.bounds import kernels_check_values
+from confbag.kernels.checks.bounds import kernels_check_values
 from confbag.kernels.last_loc.operands import check, check_layout, check_values
 
 BLOCK = 256

@@ -17,9 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from confbag.kernels.agreement import difference
 from confbag.kernels.attention.torch_native import attention
-from confbag.kernels.bounds import SWITCH
+from confbag.kernels.checks.agreement import difference
+from confbag.kernels.checks.bounds import SWITCH
 from confbag.kernels.draft_extend import cases as fill_cases
 from confbag.kernels.draft_extend import reference as fill_reference
 from confbag.kernels.draft_extend import triton as fill_triton

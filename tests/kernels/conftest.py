@@ -27,4 +27,4 @@ def interpreted(monkeypatch):
 @pytest.fixture
 def bounds_checked(monkeypatch):
     """The debug switch, as CONFBAG_DEBUG_BOUNDS=1 turns it on."""
-    monkeypatch.setattr("confbag.kernels.bounds._switched_on", True)
+    monkeypatch.setattr("confbag.kernels.checks.bounds._switched_on", True)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from confbag import load
-from confbag.kernels.bounds import kernels_check_values, reference_checks_values
+from confbag.kernels.checks.bounds import kernels_check_values, reference_checks_values
 from confbag.kernels.last_loc import triton
 from confbag.process.context import override, publish
 
@@ -44,7 +44,7 @@ def test_the_published_bag_turns_it_on(published):
 
 @pytest.mark.parametrize(("value", "on"), [("1", True), ("0", False)])
 def test_the_environment_turns_it_on_without_a_bag(value, on):
-    script = "import torch\nfrom confbag.kernels.bounds import *\nprint(kernels_check_values(torch.empty(0)))"
+    script = "import torch\nfrom confbag.kernels.checks.bounds import *\nprint(kernels_check_values(torch.empty(0)))"
     done = subprocess.run(
         [sys.executable, "-c", script],
         env={**os.environ, "CONFBAG_DEBUG_BOUNDS": value},

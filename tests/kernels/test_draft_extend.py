@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from confbag.kernels.agreement import difference
+from confbag.kernels.checks.agreement import difference
 from confbag.kernels.draft_extend import reference, triton
 from confbag.kernels.draft_extend.cases import BOUNDARIES, Shape, cases, random_shape
 from confbag.kernels.draft_extend.contract import draft_extend_fill as contract

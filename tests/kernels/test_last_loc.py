@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confbag.kernels.agreement import difference
+from confbag.kernels.checks.agreement import difference
 from confbag.kernels.last_loc import reference, triton, triton_int32_safe
 from confbag.kernels.last_loc.cases import Shape, cases
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from confbag.kernels.agreement import Arguments, Case, Tolerance, guarded
+from confbag.kernels.checks.agreement import Arguments, Case, Tolerance, guarded
 from confbag.kernels.dsv4.compressor.operands import CONTINUOUS, EXPLICIT, HALVES, PAIRS
 from confbag.kernels.dsv4.compressor.rows import packed_rows, padded_rows, produced_rows
 

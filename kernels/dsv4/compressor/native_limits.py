@@ -8,8 +8,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from confbag.kernels.dsv4.compressor.operands import PAIRS
-from confbag.kernels.operands import require_contiguous
+from confbag.kernels.checks.operands import require_contiguous
+from confbag.kernels.dsv4.compressor.operands import PAIRS, Operands
 
 HEAD_DIMS: Final = (128, 512)
 ROPE_HEAD_DIM: Final = 64
@@ -17,10 +17,9 @@ HIDDEN_STEP, HIDDEN_LEAST, HIDDEN_MOST = 512, 1024, 10240
 CHANNELS_PER_CORE: Final = 64
 
 
-def check_native(operands: dict[str, Tensor | None], head_dim: int, rope_head_dim: int, rotary_mode: int) -> None:
-    """Refuse what the kernels on npu cannot do. operands: every tensor by its name, x first."""
-    x = operands["x"]
-    assert x is not None
+def check_native(given: Operands, head_dim: int) -> None:
+    """Refuse what the kernels on npu cannot do. head_dim: the length of norm_weight."""
+    x, rope_head_dim, rotary_mode = given.x, given.rope_head_dim, given.rotary_mode
     if x.device.type != "npu":
         raise ValueError(f"x: expected a tensor on npu, found one on {x.device}")
     if rotary_mode != PAIRS:
@@ -37,9 +36,9 @@ def check_native(operands: dict[str, Tensor | None], head_dim: int, rope_head_di
         raise ValueError(
             f"x: expected a hidden size from {HIDDEN_LEAST} to {HIDDEN_MOST} in steps of {HIDDEN_STEP}, found {hidden}"
         )
-    for name, tensor in operands.items():
-        if tensor is not None:
-            require_contiguous(name, tensor)
+    for name, operand in given._asdict().items():
+        if isinstance(operand, Tensor):
+            require_contiguous(name, operand)
     cores = _cores(x.device)
     if cores is not None and cores < head_dim // CHANNELS_PER_CORE:
         raise ValueError(

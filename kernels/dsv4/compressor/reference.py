@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from confbag.kernels.bounds import reference_checks_values
-from confbag.kernels.dsv4.compressor.operands import CONTINUOUS, PAIRS, Sizes, check
+from confbag.kernels.checks.bounds import reference_checks_values
+from confbag.kernels.dsv4.compressor.operands import CONTINUOUS, PAIRS, Operands, Sizes, check
 from confbag.kernels.dsv4.compressor.rows import produced_rows
 
 
-@torch.no_grad()
 def compressor(
     x: Tensor,
     wkv: Tensor,
@@ -35,7 +34,7 @@ def compressor(
     state_cache_stride_dim0: int = 0,
 ) -> Tensor:
     """See the contract. Rows that nobody produces are zero. Never waits for a device, except to check values."""
-    sizes = check(
+    given = Operands(
         x,
         wkv,
         wgate,
@@ -55,20 +54,25 @@ def compressor(
         rotary_mode,
         cache_mode,
         state_cache_stride_dim0,
-        values_too=reference_checks_values,
     )
-    assert state_block_table is not None
+    sizes = check(given, reference_checks_values)
     if sizes.empty:
         return x.new_zeros(sizes.result)
-    chunk = _Chunk.of(sizes, state_block_table, cu_seqlens, seqused, start_pos, cmp_ratio, coff, cache_mode)
-    state = state_cache.view(-1, state_cache.shape[2])
+    return _compressed(sizes, given)
+
+
+@torch.no_grad()
+def _compressed(sizes: Sizes, given: Operands) -> Tensor:
+    x, cmp_ratio, coff = given.x, given.cmp_ratio, given.coff
+    chunk = _Chunk.of(sizes, given)
+    state = given.state_cache.view(-1, given.state_cache.shape[2])
     token = torch.arange(sizes.tokens, device=x.device)
     request = chunk.request_of(token)
     position = chunk.start[request] + token - chunk.first[request]
 
-    new = _project(x.reshape(sizes.tokens, -1), torch.cat([wkv, wgate]))
+    new = _project(x.reshape(sizes.tokens, -1), torch.cat([given.wkv, given.wgate]))
     width = coff * sizes.head_dim
-    new[:, width:] += ape[position % cmp_ratio]
+    new[:, width:] += given.ape[position % cmp_ratio]
 
     owner, group, produced = chunk.rows()
     kept, scores = [], []
@@ -81,11 +85,13 @@ def compressor(
         scores.append(score)
     weights = torch.cat(scores, 1).softmax(1)
     compressed = (weights * torch.cat(kept, 1)).sum(1)
-    compressed = norm_weight * compressed / torch.sqrt(compressed.square().mean(-1, keepdim=True) + norm_eps)
-    if rope_head_dim:
-        plain = sizes.head_dim - rope_head_dim
-        sin, cos = (rope.reshape(-1, rope_head_dim) for rope in (rope_sin, rope_cos))
-        rotated = _rotate(compressed[:, plain:], sin, cos, rotary_mode)
+    compressed = (
+        given.norm_weight * compressed / torch.sqrt(compressed.square().mean(-1, keepdim=True) + given.norm_eps)
+    )
+    if given.rope_head_dim:
+        plain = sizes.head_dim - given.rope_head_dim
+        sin, cos = (rope.reshape(-1, given.rope_head_dim) for rope in (given.rope_sin, given.rope_cos))
+        rotated = _rotate(compressed[:, plain:], sin, cos, given.rotary_mode)
         compressed = torch.cat([compressed[:, :plain], rotated], 1)
     # Every read is done: a ring may give the rows of this chunk the places of those that were read.
     chunk.write(request, position, token, new, state)
@@ -106,25 +112,17 @@ class _Chunk:
     cache_mode: int
 
     @classmethod
-    def of(
-        cls,
-        sizes: Sizes,
-        table: Tensor,
-        cu_seqlens: Tensor | None,
-        seqused: Tensor | None,
-        start_pos: Tensor | None,
-        cmp_ratio: int,
-        coff: int,
-        cache_mode: int,
-    ) -> _Chunk:
-        if cu_seqlens is None:
+    def of(cls, sizes: Sizes, given: Operands) -> _Chunk:
+        table = given.state_block_table
+        assert table is not None
+        if given.cu_seqlens is None:
             bounds = torch.arange(sizes.batch + 1, device=table.device) * (sizes.sequence or 0)
         else:
-            bounds = cu_seqlens.long()
+            bounds = given.cu_seqlens.long()
         first = bounds[:-1]
-        used = bounds.diff() if seqused is None else seqused.long()
-        start = torch.zeros_like(first) if start_pos is None else start_pos.long()
-        return cls(sizes, table, first, start, used, cmp_ratio, coff, cache_mode)
+        used = bounds.diff() if given.seqused is None else given.seqused.long()
+        start = torch.zeros_like(first) if given.start_pos is None else given.start_pos.long()
+        return cls(sizes, table, first, start, used, given.cmp_ratio, given.coff, given.cache_mode)
 
     @property
     def end(self) -> Tensor:

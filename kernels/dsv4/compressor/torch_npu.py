@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from confbag.kernels.bounds import kernels_check_values
+from confbag.kernels.checks.bounds import kernels_check_values
 from confbag.kernels.dsv4.compressor.native_limits import check_native
-from confbag.kernels.dsv4.compressor.operands import check
+from confbag.kernels.dsv4.compressor.operands import Operands, check
 
 
 def compressor(
@@ -32,7 +32,7 @@ def compressor(
     state_cache_stride_dim0: int = 0,
 ) -> Tensor:
     """See the contract; rotary_mode must be 2. Rows that nobody produces are left as they were allocated."""
-    sizes = check(
+    given = Operands(
         x,
         wkv,
         wgate,
@@ -52,45 +52,11 @@ def compressor(
         rotary_mode,
         cache_mode,
         state_cache_stride_dim0,
-        values_too=kernels_check_values,
     )
-    operands = {
-        "x": x,
-        "wkv": wkv,
-        "wgate": wgate,
-        "state_cache": state_cache,
-        "ape": ape,
-        "norm_weight": norm_weight,
-        "rope_sin": rope_sin,
-        "rope_cos": rope_cos,
-        "state_block_table": state_block_table,
-        "cu_seqlens": cu_seqlens,
-        "seqused": seqused,
-        "start_pos": start_pos,
-    }
-    check_native(operands, sizes.head_dim, rope_head_dim, rotary_mode)
+    sizes = check(given, kernels_check_values)
+    check_native(given, sizes.head_dim)
     if sizes.empty:
         # The op refuses the empty rope rows that go with an empty x.
         return x.new_empty(sizes.result)
-    result: Tensor = torch.ops.npu.compressor(
-        x=x,
-        wkv=wkv,
-        wgate=wgate,
-        state_cache=state_cache,
-        ape=ape,
-        norm_weight=norm_weight,
-        rope_sin=rope_sin,
-        rope_cos=rope_cos,
-        state_block_table=state_block_table,
-        cu_seqlens=cu_seqlens,
-        seqused=seqused,
-        start_pos=start_pos,
-        rope_head_dim=rope_head_dim,
-        cmp_ratio=cmp_ratio,
-        coff=coff,
-        norm_eps=norm_eps,
-        rotary_mode=rotary_mode,
-        cache_mode=cache_mode,
-        state_cache_stride_dim0=state_cache_stride_dim0,
-    )
+    result: Tensor = torch.ops.npu.compressor(**given._asdict())
     return result

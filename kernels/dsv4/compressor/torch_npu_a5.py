@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from confbag.kernels.bounds import kernels_check_values
+from confbag.kernels.checks.bounds import kernels_check_values
 from confbag.kernels.dsv4.compressor.native_limits import check_native
-from confbag.kernels.dsv4.compressor.operands import check
+from confbag.kernels.dsv4.compressor.operands import Operands, check
 
 
 def compressor(
@@ -35,7 +35,7 @@ def compressor(
 
     The op has no stride argument: state_cache is contiguous, which is checked here.
     """
-    sizes = check(
+    given = Operands(
         x,
         wkv,
         wgate,
@@ -55,45 +55,13 @@ def compressor(
         rotary_mode,
         cache_mode,
         state_cache_stride_dim0,
-        values_too=kernels_check_values,
-        cycle=True,
     )
-    operands = {
-        "x": x,
-        "wkv": wkv,
-        "wgate": wgate,
-        "state_cache": state_cache,
-        "ape": ape,
-        "norm_weight": norm_weight,
-        "rope_sin": rope_sin,
-        "rope_cos": rope_cos,
-        "state_block_table": state_block_table,
-        "cu_seqlens": cu_seqlens,
-        "seqused": seqused,
-        "start_pos": start_pos,
-    }
-    check_native(operands, sizes.head_dim, rope_head_dim, rotary_mode)
+    sizes = check(given, kernels_check_values, cycle=True)
+    check_native(given, sizes.head_dim)
     if sizes.empty:
         # The op refuses the empty rope rows that go with an empty x.
         return x.new_empty(sizes.result)
-    result: Tensor = torch.ops.custom.compressor(
-        x=x,
-        wkv=wkv,
-        wgate=wgate,
-        state_cache=state_cache,
-        ape=ape,
-        norm_weight=norm_weight,
-        rope_sin=rope_sin,
-        rope_cos=rope_cos,
-        rope_head_dim=rope_head_dim,
-        cmp_ratio=cmp_ratio,
-        state_block_table=state_block_table,
-        cu_seqlens=cu_seqlens,
-        seqused=seqused,
-        start_pos=start_pos,
-        coff=coff,
-        norm_eps=norm_eps,
-        rotary_mode=rotary_mode,
-        cache_mode=cache_mode,
-    )
+    arguments = given._asdict()
+    del arguments["state_cache_stride_dim0"]
+    result: Tensor = torch.ops.custom.compressor(**arguments)
     return result

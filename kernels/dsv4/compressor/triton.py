@@ -11,15 +11,14 @@ import torch
 import triton  # type: ignore[import-untyped]
 from torch import Tensor
 
-from confbag.kernels.bounds import kernels_check_values
-from confbag.kernels.dsv4.compressor.operands import CONTINUOUS, PAIRS, check
+from confbag.kernels.checks.bounds import kernels_check_values
+from confbag.kernels.checks.operands import require_contiguous
+from confbag.kernels.dsv4.compressor.operands import CONTINUOUS, PAIRS, Operands, check
 from confbag.kernels.dsv4.compressor.triton_kernels import INTERPRETED, compress, keep, project
-from confbag.kernels.operands import require_contiguous
 
 TOKEN_TILE, CHANNEL_TILE, HIDDEN_TILE = 64, 64, 64
 
 
-@torch.no_grad()
 def compressor(
     x: Tensor,
     wkv: Tensor,
@@ -46,7 +45,7 @@ def compressor(
     Rows that nobody produces are zero. Without the check of values, a table entry that is no state row is neither read
     nor written.
     """
-    sizes = check(
+    given = Operands(
         x,
         wkv,
         wgate,
@@ -66,23 +65,11 @@ def compressor(
         rotary_mode,
         cache_mode,
         state_cache_stride_dim0,
-        values_too=kernels_check_values,
     )
+    sizes = check(given, kernels_check_values)
     assert state_block_table is not None
-    for name, operand in (
-        ("x", x),
-        ("wkv", wkv),
-        ("wgate", wgate),
-        ("ape", ape),
-        ("norm_weight", norm_weight),
-        ("rope_sin", rope_sin),
-        ("rope_cos", rope_cos),
-        ("state_block_table", state_block_table),
-        ("cu_seqlens", cu_seqlens),
-        ("seqused", seqused),
-        ("start_pos", start_pos),
-    ):
-        if operand is not None:
+    for name, operand in given._asdict().items():
+        if isinstance(operand, Tensor):
             require_contiguous(name, operand)
     result = x.new_empty(sizes.result)
     if sizes.empty:

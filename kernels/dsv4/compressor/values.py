@@ -7,23 +7,17 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from confbag.kernels.operands import INT32_MAX
+from confbag.kernels.checks.operands import INT32_MAX
 
 if TYPE_CHECKING:
-    from confbag.kernels.dsv4.compressor.operands import Sizes
+    from confbag.kernels.dsv4.compressor.operands import Operands, Sizes
 
 
-def check_values(
-    sizes: Sizes,
-    table: Tensor,
-    cu_seqlens: Tensor | None,
-    seqused: Tensor | None,
-    start_pos: Tensor | None,
-    cmp_ratio: int,
-    coff: int,
-    cache_mode: int,
-) -> None:
+def check_values(sizes: Sizes, given: Operands) -> None:
     """Refuse lengths that do not fit each other and table entries, where the call uses them, that are no state row."""
+    table, cu_seqlens, seqused, start_pos = given.state_block_table, given.cu_seqlens, given.seqused, given.start_pos
+    cmp_ratio, coff = given.cmp_ratio, given.coff
+    assert table is not None
     if cu_seqlens is not None:
         _check_cu_seqlens(cu_seqlens, sizes.tokens)
         capacity = cu_seqlens.long().diff()
@@ -48,7 +42,7 @@ def check_values(
         _check_table(table[:, None], (used > 0)[:, None], sizes.block_num, "a block of state_cache")
         return
     end = start + used
-    if cache_mode == 2:
+    if given.cache_mode == 2:
         begin, stop = torch.zeros_like(start), coff * cmp_ratio + used
         limit, what = sizes.block_num * sizes.block_size, "a row of state_cache; point what is invalid at a dummy row"
     else:

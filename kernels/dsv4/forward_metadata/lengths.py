@@ -10,7 +10,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from confbag.kernels.operands import INT32_MAX, require_tensor
+from confbag.kernels.checks.operands import INT32_MAX, require_tensor
 
 Source: TypeAlias = "Sequence[int] | Tensor"
 """Numbers that are on the host: a list, or a CPU tensor of int32 or int64."""

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from confbag.kernels.agreement import Arguments, Case, Tolerance
+from confbag.kernels.checks.agreement import Arguments, Case, Tolerance
 from confbag.kernels.dsv4.sparse_attention.operands import METADATA_SIZE, Operands
 from confbag.kernels.dsv4.sparse_attention.seen import tokens
 

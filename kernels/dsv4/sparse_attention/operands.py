@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 import torch
 from torch import Tensor
 
+from confbag.kernels.checks.operands import described, require_contiguous, require_int, require_number, require_tensor
 from confbag.kernels.dsv4.sparse_attention.contract import WINDOW_UNSAID
-from confbag.kernels.operands import require_contiguous, require_tensor
 
 UINT32_MAX: Final = 2**32 - 1
 METADATA_SIZE: Final = 1024
@@ -101,6 +101,8 @@ def _check_numbers(given: Operands) -> None:
     if given.layout_q not in (TND, BSND):
         raise ValueError(f"layout_q: expected {TND} or {BSND}, found {given.layout_q!r}")
     _expect("layout_kv", PA_ND, given.layout_kv == PA_ND, given.layout_kv)
+    for name in ("ori_mask_mode", "cmp_mask_mode", "ori_win_left", "ori_win_right", "cmp_ratio"):
+        require_int(name, getattr(given, name))
     _expect("ori_mask_mode", "4 (band)", given.ori_mask_mode == 4, given.ori_mask_mode)
     _expect("cmp_mask_mode", "3 (causal)", given.cmp_mask_mode == 3, given.cmp_mask_mode)
     _expect("return_softmax_lse", "False", given.return_softmax_lse is False, given.return_softmax_lse)
@@ -111,14 +113,11 @@ def _check_numbers(given: Operands) -> None:
         )
     for name in ("ori_win_left", "ori_win_right", "cmp_ratio"):
         number = getattr(given, name)
-        if not isinstance(number, int) or isinstance(number, bool):
-            raise TypeError(f"{name}: expected an integer, found {number!r}")
         _expect(name, "an integer from 0 to 2**32 - 1", 0 <= number <= UINT32_MAX, number)
     if given.cmp_kv is not None:
         _expect("cmp_ratio", "at least 1, since cmp_kv is given", given.cmp_ratio >= 1, given.cmp_ratio)
     scale = given.softmax_scale
-    if not isinstance(scale, (int, float)) or isinstance(scale, bool):
-        raise TypeError(f"softmax_scale: expected a number, found {scale!r}")
+    require_number("softmax_scale", scale)
     # Not `scale < 0`, which nan passes.
     _expect("softmax_scale", "a finite number of at least 0", 0 <= scale < float("inf"), scale)
 
@@ -140,19 +139,19 @@ def _check_lengths(given: Operands) -> int:
         if requests < 1:
             raise ValueError(f"cu_seqlens_q: expected shape [B + 1], B >= 1, found {list(cu_seqlens_q.shape)}")
         if seqused_q is not None:
-            raise ValueError(f"seqused_q: expected None with layout_q {TND}, found shape {list(seqused_q.shape)}")
+            raise ValueError(f"seqused_q: expected None with layout_q {TND}, found {described(seqused_q)}")
     else:
         requests = q.shape[0]
         if cu_seqlens_q is not None:
-            found = list(cu_seqlens_q.shape)
-            raise ValueError(f"cu_seqlens_q: expected None with layout_q {BSND}, found shape {found}")
+            raise ValueError(f"cu_seqlens_q: expected None with layout_q {BSND}, found {described(cu_seqlens_q)}")
         if seqused_q is not None:
             require_tensor("seqused_q", seqused_q, INT32, (requests,), q.device)
     require_tensor("seqused_kv", given.seqused_kv, INT32, (requests,), q.device)
     for name in ("cu_seqlens_ori_kv", "cu_seqlens_cmp_kv"):
         unused = getattr(given, name)
         if unused is not None:
-            require_tensor(name, unused, INT32, (None,) * unused.dim(), q.device)
+            dimensions = unused.dim() if isinstance(unused, Tensor) else 1
+            require_tensor(name, unused, INT32, (None,) * dimensions, q.device)
     return requests
 
 
@@ -179,9 +178,9 @@ def _check_indices(given: Operands) -> None:
         if indices is None:
             continue
         if name == "cmp_sparse_indices" and given.cmp_kv is None:
-            raise ValueError(f"{name}: expected None without cmp_kv, found shape {list(indices.shape)}")
+            raise ValueError(f"{name}: expected None without cmp_kv, found {described(indices)}")
         if name == "ori_sparse_indices" and given.layout_q == BSND:
-            raise ValueError(f"{name}: expected None with layout_q {BSND}, found shape {list(indices.shape)}")
+            raise ValueError(f"{name}: expected None with layout_q {BSND}, found {described(indices)}")
         require_tensor(name, indices, INT32, (*tokens, 1, None), q.device)
         if indices.shape[-1] == 0:
             raise ValueError(f"{name}: expected at least one entry a token, found shape {list(indices.shape)}")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from confbag.kernels.bounds import kernels_check_values, reference_checks_values
+from confbag.kernels.checks.bounds import kernels_check_values, reference_checks_values
 from confbag.kernels.dsv4.sparse_attention.contract import WINDOW_UNSAID
 from confbag.kernels.dsv4.sparse_attention.operands import Operands, check
 from confbag.kernels.dsv4.sparse_attention.seen import Tokens, compressed, original, tokens

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from confbag.kernels.bounds import kernels_check_values
+from confbag.kernels.checks.bounds import kernels_check_values
 from confbag.kernels.dsv4.sparse_attention.contract import WINDOW_UNSAID
 from confbag.kernels.dsv4.sparse_attention.operands import Operands, check, check_native, check_npu_shapes
 from confbag.kernels.dsv4.sparse_attention.values import check_values

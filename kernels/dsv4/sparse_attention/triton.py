@@ -7,12 +7,12 @@ import triton  # type: ignore[import-untyped]
 import triton.language as tl  # type: ignore[import-untyped]
 from torch import Tensor
 
-from confbag.kernels.bounds import kernels_check_values
+from confbag.kernels.checks.bounds import kernels_check_values
+from confbag.kernels.checks.operands import require_tensor
 from confbag.kernels.dsv4.sparse_attention.contract import WINDOW_UNSAID
 from confbag.kernels.dsv4.sparse_attention.operands import Operands, check
 from confbag.kernels.dsv4.sparse_attention.seen import Seen, compressed, original, tokens
 from confbag.kernels.dsv4.sparse_attention.values import check_values
-from confbag.kernels.operands import require_tensor
 
 ADDRESSED = 256
 """Tokens whose slots are computed at one time."""

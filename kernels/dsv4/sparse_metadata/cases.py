@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from confbag.kernels.agreement import Arguments, Case
+from confbag.kernels.checks.agreement import Arguments, Case
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,14 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from confbag.kernels.operands import INT32_MAX, INT32_MIN, require_contiguous, require_tensor
+from confbag.kernels.checks.operands import (
+    INT32_MAX,
+    INT32_MIN,
+    require_contiguous,
+    require_flag,
+    require_int,
+    require_tensor,
+)
 
 CUBE_CORES, VECTOR_CORES = 36, 72
 """Rows of the table, which is 8 wide."""
@@ -56,13 +63,11 @@ def check_numbers(
         "aiv_cores": (aiv_cores, 1, VECTOR_CORES),
     }
     for name, (value, lowest, highest) in numbers.items():
-        if type(value) is not int:
-            raise TypeError(f"{name}: expected an int, found {value!r}")
+        require_int(name, value)
         if not lowest <= value <= highest:
             raise ValueError(f"{name}: expected a number from {lowest} to {highest}, found {value}")
     for name, flag in (("has_ori_kv", has_ori_kv), ("has_cmp_kv", has_cmp_kv)):
-        if type(flag) is not bool:
-            raise TypeError(f"{name}: expected True or False, found {flag!r}")
+        require_flag(name, flag)
     if type(soc) is not str:
         raise TypeError(f"soc: expected a SoC's name, found {soc!r}")
     if num_heads_kv != 1:
@@ -100,7 +105,10 @@ def require_device(cu_seqlens_q: Tensor | None, seqused_kv: Tensor | None, kind:
     if cu_seqlens_q is None and seqused_kv is None:
         raise ValueError("cu_seqlens_q, seqused_kv: expected at least one tensor, found None and None")
     for name, tensor in (("cu_seqlens_q", cu_seqlens_q), ("seqused_kv", seqused_kv)):
-        if tensor is not None and tensor.device.type != kind:
+        if tensor is None:
+            continue
+        require_tensor(name, tensor, (torch.int32,), (None,))
+        if tensor.device.type != kind:
             raise ValueError(f"{name}: expected a tensor on {kind}, found one on {tensor.device}; {instead}")
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from confbag.kernels.bounds import reference_checks_values
+from confbag.kernels.checks.bounds import reference_checks_values
 from confbag.kernels.dsv4.sparse_metadata.operands import SIZE, check_numbers, check_tensors, check_values
 
 Place: TypeAlias = "tuple[int, int]"

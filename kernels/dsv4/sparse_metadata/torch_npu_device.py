@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from confbag.kernels.bounds import kernels_check_values
+from confbag.kernels.checks.bounds import kernels_check_values
 from confbag.kernels.dsv4.sparse_metadata.operands import check_numbers, check_tensors, check_values, require_device
 
 

@@ -12,9 +12,9 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from confbag.kernels.bounds import reference_checks_values
+from confbag.kernels.checks.bounds import reference_checks_values
+from confbag.kernels.checks.operands import require_tensor
 from confbag.kernels.dsv4.state_pool.geometry import OVERLAPPING, REQUEST_SCOPED, StateGeometry
-from confbag.kernels.operands import require_tensor
 
 INT32: Final = (torch.int32,)
 INTEGERS: Final = (torch.int32, torch.int64)

@@ -248,7 +248,7 @@ def test_tensors_of_another_device_are_refused(binding):
 
 @pytest.mark.parametrize("binding", [torch_npu, torch_npu_a5])
 def test_values_are_checked_under_the_switch(binding, monkeypatch):
-    monkeypatch.setattr("confbag.kernels.bounds._switched_on", True)
+    monkeypatch.setattr("confbag.kernels.checks.bounds._switched_on", True)
     arguments = Shape().named("cpu")
     if binding is torch_npu_a5:
         arguments["state_block_table"] = torch.tensor([0, 3, 2], dtype=torch.int32)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from confbag.kernels.agreement import difference
+from confbag.kernels.checks.agreement import difference
 from confbag.kernels.dsv4.compressor import reference, triton
 from confbag.kernels.dsv4.compressor.cases import BOUNDARIES, Shape
 from confbag.kernels.dsv4.compressor.rows import packed_rows, produced_rows

@@ -12,7 +12,7 @@ import torch
 
 from confbag import load
 from confbag.backends import Platform, make_plan
-from confbag.kernels.agreement import difference
+from confbag.kernels.checks.agreement import difference
 from confbag.kernels.dsv4.sparse_attention import reference, torch_npu, torch_npu_custom, triton
 from confbag.kernels.dsv4.sparse_attention.cases import BOUNDARIES, Shape, cases
 from confbag.kernels.dsv4.sparse_attention.contract import SPARSE_ATTENTION
@@ -44,7 +44,7 @@ def as_on_a_device(monkeypatch):
 
 @pytest.fixture
 def bounds_checked(monkeypatch):
-    monkeypatch.setattr("confbag.kernels.bounds._switched_on", True)
+    monkeypatch.setattr("confbag.kernels.checks.bounds._switched_on", True)
 
 
 def small(**changed):
@@ -290,7 +290,7 @@ def test_a_negative_entry_is_skipped_and_under_the_switch_an_error(either_way, m
     # Token 0 stands at position 4 and sees two compressed tokens: entry 0 is skipped, entry 1 is taken.
     only, _ = sparse_attention(**compressed(cmp_sparse_indices=without[:, :, :1].contiguous(), ori_win_left=0))
     assert torch.equal(found[0], only[0])
-    monkeypatch.setattr("confbag.kernels.bounds._switched_on", True)
+    monkeypatch.setattr("confbag.kernels.checks.bounds._switched_on", True)
     with pytest.raises(ValueError, match=r"cmp_sparse_indices\[0, 0\]: expected one of the 2 compressed.*found -1"):
         sparse_attention(**call)
 
@@ -645,7 +645,7 @@ RECORDED = """
 import sys, torch
 from confbag.backends.bind.native import verify
 from confbag.backends.declare.requires import NativeOp
-from confbag.kernels.agreement import difference
+from confbag.kernels.checks.agreement import difference
 from confbag.kernels.dsv4.sparse_attention import reference, torch_npu, torch_npu_custom, triton
 from confbag.kernels.dsv4.sparse_attention.cases import BOUNDARIES, cases
 from confbag.kernels.dsv4.sparse_attention.contract import CUSTOM_SCHEMA, NPU_SCHEMA

@@ -218,8 +218,8 @@ TENSORS = {"cu_seqlens_q": int32(0, 1, 2), "seqused_kv": int32(5, 6), "batch_siz
 REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"num_heads_kv": 2}, ValueError, "num_heads_kv: expected 1, found 2"),
     ({"num_heads_q": 0}, ValueError, "num_heads_q: expected a number from 1 to"),
-    ({"num_heads_q": 64.0}, TypeError, "num_heads_q: expected an int, found 64.0"),
-    ({"batch_size": True}, TypeError, "batch_size: expected an int, found True"),
+    ({"num_heads_q": 64.0}, TypeError, "num_heads_q: expected an integer, found 64.0"),
+    ({"batch_size": True}, TypeError, "batch_size: expected an integer, found True"),
     ({"batch_size": -1}, ValueError, "batch_size: expected a number from 0"),
     ({"ori_win_left": 2**31}, ValueError, "ori_win_left: expected a number"),
     ({"has_cmp_kv": True}, ValueError, "cmp_ratio: expected 4 or 128, found -1; pass has_cmp_kv=False"),

@@ -7,7 +7,7 @@ from functools import partial
 
 import torch
 
-from confbag.kernels.agreement import Case
+from confbag.kernels.checks.agreement import Case
 
 BOUNDARIES = {"no tokens": (0, 2, 8), "one expert": (9, 1, 1), "more experts than tokens": (2, 2, 300)}
 

@@ -1,0 +1,1 @@
+"""What every op asks alike: what its operands must be, when their values are checked, and when two results agree."""
