@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .main import main
+from mini_engine.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

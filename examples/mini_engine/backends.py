@@ -12,8 +12,8 @@ def register(registry: Registry) -> None:
     """Add them where this engine's settings are what is planned; another engine's plan knows nothing of them."""
     if registry.schema is Config:  # every plan of everybody else comes by here, and pays for no import
         return
-    from .look_up.contract import LOOK_UP
-    from .settings import EngineConfig
+    from mini_engine.look_up.contract import LOOK_UP
+    from mini_engine.settings import EngineConfig
 
     if issubclass(registry.schema, EngineConfig):
         registry.add(LOOK_UP)

@@ -12,14 +12,13 @@ import torch
 from torch import Tensor
 
 from confbag import get_device, get_exec, get_memory, get_model, get_spec
-
-from . import sampling
-from .kv_pool import KvPool
-from .model import Attention, Batch, Decoder, Shape
-from .scheduler import Request, Scheduler
-from .settings import Serve, get_serve
-from .speculation import confirmed
-from .verify_buffers import VerifyBuffers, Window
+from mini_engine import sampling
+from mini_engine.kv_pool import KvPool
+from mini_engine.model import Attention, Batch, Decoder, Shape
+from mini_engine.scheduler import Request, Scheduler
+from mini_engine.settings import Serve, get_serve
+from mini_engine.speculation import confirmed
+from mini_engine.verify_buffers import VerifyBuffers, Window
 
 
 @dataclass

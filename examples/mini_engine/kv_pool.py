@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from .model import Shape
+from mini_engine.model import Shape
 
 LastLoc = Callable[[Tensor, Tensor, Tensor], Tensor]
 

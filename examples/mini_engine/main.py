@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 from confbag import Bag, PlanError, load, publish
 from confbag.backends import Plan, Platform, make_plan
 from confbag.errors import ConfbagError, DeclaredOnlyError
-
-from .refusals import refuse
-from .settings import EngineConfig, get_serve
+from mini_engine.refusals import refuse
+from mini_engine.settings import EngineConfig, get_serve
 
 if TYPE_CHECKING:
-    from .engine import Engine, Report
+    from mini_engine.engine import Engine, Report
 
 PROMPTS = (
     b"one two three one two three one two",
@@ -46,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Only now: a plan is made without torch, and a machine without it is told so by the plan.
     import torch
 
-    from .scheduler import RequestError
+    from mini_engine.scheduler import RequestError
 
     # Tensors this small are slower on many threads.
     torch.set_num_threads(1)
@@ -88,10 +87,10 @@ def ops_of(bag: Bag) -> tuple[str, ...]:
 def engine_of(bag: Bag, ops: Any) -> Engine:
     """The engine for the kind of model that was published."""
     if bag["model.kind"] == "dsv4":
-        from .dsv4_engine import Dsv4Engine
+        from mini_engine.dsv4.engine import Dsv4Engine
 
         return Dsv4Engine(ops)
-    from .engine import Engine
+    from mini_engine.engine import Engine
 
     return Engine(ops)
 

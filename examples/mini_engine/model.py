@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .arithmetic import linear, rms_norm, rotate, silu
+from mini_engine.arithmetic import linear, rms_norm, rotate, silu
 
 VOCABULARY = 256
 LAYERS = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from .kv_pool import KvPool
+from mini_engine.kv_pool import KvPool
 
 
 class RequestError(ValueError):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .model import Batch
+from mini_engine.model import Batch
 
 DraftExtendFill = Callable[..., None]
 

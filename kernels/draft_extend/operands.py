@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 import torch
@@ -18,17 +18,20 @@ from confbag.kernels.checks.operands import (
     require_tensor,
     require_writable,
 )
-from confbag.kernels.draft_extend.values import check_int32, check_overlaps
 
 Dtypes: TypeAlias = tuple[torch.dtype, ...]
-Pair: TypeAlias = tuple[str, Tensor, Tensor]
-"""A buffer's name, the buffer, and its source."""
 
 INT32: Dtypes = (torch.int32,)
 INT64: Dtypes = (torch.int64,)
 INTEGERS: Dtypes = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 FLOAT32: Dtypes = (torch.float32,)
 FLOATS: Dtypes = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+
+TOKENS = ("input_ids", "positions", "out_cache_loc")
+NARROW = ("seq_lens", "num_correct_drafts", "num_accept_tokens")
+WIDE = ("req_pool_indices",)
+"""Buffers whose sources are called `src_` and their name: of a row a token, of int32 rows, of int64 rows."""
+GATHERED = ("global_num_tokens", "global_num_tokens_for_logprob")
 
 
 class Operands(NamedTuple):
@@ -61,9 +64,21 @@ class Operands(NamedTuple):
     num_front_tokens: int
     seq_len_fill_value: int
 
+    def written(self) -> Iterator[tuple[str, Tensor, Tensor | None]]:
+        """Each buffer that the call writes: its name, the buffer, and its source where it has one."""
+        for name in (*TOKENS, *NARROW, *WIDE):
+            yield name, getattr(self, name), getattr(self, "src_" + name)
+        for name in ("select_index", *GATHERED):
+            if getattr(self, name) is not None:
+                yield name, getattr(self, name), None
+        if self.temperatures is not None:
+            yield "temperatures", self.temperatures, self.src_temperatures
+        if self.hidden_states is not None and self.src_hidden_states is not None:
+            yield "hidden_states", self.hidden_states, self.src_hidden_states
 
-def check(given: Operands, values_too: Callable[[Tensor], bool]) -> None:
-    """Refuse what the contract does not allow; by its values and addresses too, if `values_too` says so of a buffer."""
+
+def check(given: Operands) -> None:
+    """Refuse what the contract does not allow, values and addresses apart."""
     require_tensor("input_ids", given.input_ids, INT64, (None,))
     require_tensor("src_input_ids", given.src_input_ids, INTEGERS, (None,))
     require_tensor("seq_lens", given.seq_lens, INT32, (None,))
@@ -71,39 +86,24 @@ def check(given: Operands, values_too: Callable[[Tensor], bool]) -> None:
     max_num_token, num_tokens = given.input_ids.shape[0], given.src_input_ids.shape[0]
     max_bs = given.seq_lens.shape[0]
     _check_numbers(given)
-
-    narrow: list[Pair] = []
-    written: list[tuple[str, Tensor, Tensor | None]] = []
     for names, dtypes, size, length in (
-        (("input_ids", "positions", "out_cache_loc"), INT64, max_num_token, num_tokens),
-        (("seq_lens", "num_correct_drafts", "num_accept_tokens"), INT32, max_bs, raw_bs),
-        (("req_pool_indices",), INT64, max_bs, raw_bs),
+        (TOKENS, INT64, max_num_token, num_tokens),
+        (NARROW, INT32, max_bs, raw_bs),
+        (WIDE, INT64, max_bs, raw_bs),
     ):
         for name in names:
-            buffer, source = getattr(given, name), getattr(given, "src_" + name)
-            _check_operand(name, buffer, dtypes, (size,), device)
-            _check_operand("src_" + name, source, INTEGERS, (length,), device)
-            written.append((name, buffer, source))
-            if dtypes is INT32:
-                narrow.append((name, buffer, source))
-    for name, dtypes, shape in (
-        ("select_index", INT64, (max_bs,)),
-        ("global_num_tokens", INT32, (None,)),
-        ("global_num_tokens_for_logprob", INT32, (None,)),
-    ):
-        buffer = getattr(given, name)
-        if buffer is not None or name == "select_index":
-            _check_operand(name, buffer, dtypes, shape, device)
-            written.append((name, buffer, None))
+            _check_operand(name, getattr(given, name), dtypes, (size,), device)
+            _check_operand("src_" + name, getattr(given, "src_" + name), INTEGERS, (length,), device)
+    _check_operand("select_index", given.select_index, INT64, (max_bs,), device)
+    for name in GATHERED:
+        if getattr(given, name) is not None:
+            _check_operand(name, getattr(given, name), INT32, (None,), device)
     if given.temperatures is not None:
-        written.append(_check_temperatures(given.temperatures, given.src_temperatures, max_bs, raw_bs, device))
+        _check_temperatures(given.temperatures, given.src_temperatures, max_bs, raw_bs, device)
     if given.src_hidden_states is not None:
-        written.append(_check_hidden(given.hidden_states, given.src_hidden_states, max_num_token, num_tokens, device))
-    for name, buffer, _ in written:
+        _check_hidden(given.hidden_states, given.src_hidden_states, max_num_token, num_tokens, device)
+    for name, buffer, _ in given.written():
         require_writable(name, buffer)
-    if values_too(given.input_ids):
-        check_int32(narrow)
-        check_overlaps(written)
 
 
 def _check_operand(name: str, tensor: Tensor, dtypes: Dtypes, shape: Shape, device: torch.device) -> None:
@@ -150,7 +150,7 @@ def _check_numbers(given: Operands) -> None:
         )
 
 
-def _check_temperatures(buffer: Tensor, source: Tensor | None, max_bs: int, raw_bs: int, device: torch.device) -> Pair:
+def _check_temperatures(buffer: Tensor, source: Tensor | None, max_bs: int, raw_bs: int, device: torch.device) -> None:
     _check_operand("temperatures", buffer, FLOAT32, (max_bs, 1), device)
     if source is None:
         raise TypeError(
@@ -158,12 +158,11 @@ def _check_temperatures(buffer: Tensor, source: Tensor | None, max_bs: int, raw_
         )
     one_dimension = isinstance(source, Tensor) and source.dim() == 1
     _check_operand("src_temperatures", source, FLOATS, (raw_bs,) if one_dimension else (raw_bs, 1), device)
-    return "temperatures", buffer, source
 
 
 def _check_hidden(
     buffer: Tensor | None, source: Tensor, max_num_token: int, num_tokens: int, device: torch.device
-) -> Pair:
+) -> None:
     if buffer is None:
         raise TypeError(
             "hidden_states: expected a tensor, since src_hidden_states is one, found None; pass both or neither"
@@ -171,4 +170,3 @@ def _check_hidden(
     require_floating("hidden_states", buffer)
     _check_operand("hidden_states", buffer, (buffer.dtype,), (max_num_token, None), device)
     _check_operand("src_hidden_states", source, (buffer.dtype,), (num_tokens, buffer.shape[1]), device)
-    return "hidden_states", buffer, source

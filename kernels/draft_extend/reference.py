@@ -7,6 +7,7 @@ from torch import Tensor
 
 from confbag.kernels.checks.bounds import reference_checks_values
 from confbag.kernels.draft_extend.operands import Operands, check
+from confbag.kernels.draft_extend.values import check_values
 
 
 def draft_extend_fill(
@@ -66,7 +67,9 @@ def draft_extend_fill(
         num_front_tokens,
         seq_len_fill_value,
     )
-    check(given, reference_checks_values)
+    check(given)
+    if reference_checks_values(input_ids):
+        check_values(given)
     num_tokens = src_input_ids.shape[0]
     for buffer, source in ((input_ids, src_input_ids), (positions, src_positions), (out_cache_loc, src_out_cache_loc)):
         buffer[:num_tokens].copy_(source)

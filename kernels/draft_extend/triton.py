@@ -13,6 +13,7 @@ from torch import Tensor
 
 from confbag.kernels.checks.bounds import kernels_check_values
 from confbag.kernels.draft_extend.operands import Operands, check
+from confbag.kernels.draft_extend.values import check_values
 
 HIDDEN_BLOCK = 4096
 TOKEN_BLOCK = 512
@@ -194,7 +195,9 @@ def draft_extend_fill(
         num_front_tokens,
         seq_len_fill_value,
     )
-    check(given, kernels_check_values)
+    check(given)
+    if kernels_check_values(input_ids):
+        check_values(given)
     max_num_token, max_bs = input_ids.shape[0], seq_lens.shape[0]
     num_global = 0 if global_num_tokens is None else global_num_tokens.shape[0]
     num_global_for_logprob = 0 if global_num_tokens_for_logprob is None else global_num_tokens_for_logprob.shape[0]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import torch
-from mini_engine.dsv4_engine import Dsv4Engine
+from mini_engine.dsv4.engine import Dsv4Engine
 from mini_engine.main import DSV4_OPS, engine_of
 from mini_engine.main import walk as road
 from mini_engine.refusals import refuse
@@ -302,7 +302,7 @@ def test_the_command_serves_it() -> None:
 
 def test_the_engine_is_the_one_of_its_kind(start: Start) -> None:
     assert isinstance(start(), Dsv4Engine)
-    assert start().decoder.forward.__module__ == "mini_engine.dsv4_model"
+    assert start().decoder.forward.__module__ == "mini_engine.dsv4.decoder"
     assert torch.get_num_threads() == 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .reference import LONGEST_MATCH, follow
+from mini_engine.look_up.reference import LONGEST_MATCH, follow
 
 
 def look_up(tokens: Sequence[int], count: int) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -18,7 +17,6 @@ from confbag.kernels.checks.operands import (
     require_writable,
 )
 from confbag.kernels.dsv4.compressor.rows import packed_rows, padded_rows
-from confbag.kernels.dsv4.compressor.values import check_values
 
 RATIOS: Final = (2, 4, 8, 16, 32, 64, 128)
 HALVES, PAIRS = 1, 2
@@ -77,8 +75,8 @@ class Operands(NamedTuple):
     state_cache_stride_dim0: int
 
 
-def check(given: Operands, values_too: Callable[[Tensor], bool], cycle: bool = False) -> Sizes:
-    """Refuse what the contract does not allow, by values too if `values_too` says so of x; the sizes of what is right.
+def check(given: Operands, cycle: bool = False) -> Sizes:
+    """Refuse what the contract does not allow, values apart; the sizes of what is right.
 
     cycle: cache_mode 2 is CYCLE, with a table of one block for each request.
     """
@@ -126,10 +124,7 @@ def check(given: Operands, values_too: Callable[[Tensor], bool], cycle: bool = F
     for name, optional in (("seqused", given.seqused), ("start_pos", given.start_pos)):
         if optional is not None:
             require_tensor(name, optional, INT32, (batch,), device)
-    sizes = Sizes(batch, tokens, sequence, head_dim, rows, block_num, block_size)
-    if values_too(given.x):
-        check_values(sizes, given)
-    return sizes
+    return Sizes(batch, tokens, sequence, head_dim, rows, block_num, block_size)
 
 
 def _check_x(x: Tensor, cu_seqlens: Tensor | None) -> tuple[int, int | None, int, int]:

@@ -10,6 +10,7 @@ from torch import Tensor
 from confbag.kernels.checks.bounds import reference_checks_values
 from confbag.kernels.dsv4.compressor.operands import CONTINUOUS, PAIRS, Operands, Sizes, check
 from confbag.kernels.dsv4.compressor.rows import produced_rows
+from confbag.kernels.dsv4.compressor.values import check_values
 
 
 def compressor(
@@ -55,7 +56,9 @@ def compressor(
         cache_mode,
         state_cache_stride_dim0,
     )
-    sizes = check(given, reference_checks_values)
+    sizes = check(given)
+    if reference_checks_values(x):
+        check_values(sizes, given)
     if sizes.empty:
         return x.new_zeros(sizes.result)
     return _compressed(sizes, given)

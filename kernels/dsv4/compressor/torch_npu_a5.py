@@ -8,6 +8,7 @@ from torch import Tensor
 from confbag.kernels.checks.bounds import kernels_check_values
 from confbag.kernels.dsv4.compressor.native_limits import check_native
 from confbag.kernels.dsv4.compressor.operands import Operands, check
+from confbag.kernels.dsv4.compressor.values import check_values
 
 
 def compressor(
@@ -56,7 +57,9 @@ def compressor(
         cache_mode,
         state_cache_stride_dim0,
     )
-    sizes = check(given, kernels_check_values, cycle=True)
+    sizes = check(given, cycle=True)
+    if kernels_check_values(x):
+        check_values(sizes, given)
     check_native(given, sizes.head_dim)
     if sizes.empty:
         # The op refuses the empty rope rows that go with an empty x.

@@ -15,6 +15,7 @@ from confbag.kernels.checks.bounds import kernels_check_values
 from confbag.kernels.checks.operands import require_contiguous
 from confbag.kernels.dsv4.compressor.operands import CONTINUOUS, PAIRS, Operands, check
 from confbag.kernels.dsv4.compressor.triton_kernels import INTERPRETED, compress, keep, project
+from confbag.kernels.dsv4.compressor.values import check_values
 
 TOKEN_TILE, CHANNEL_TILE, HIDDEN_TILE = 64, 64, 64
 
@@ -66,7 +67,9 @@ def compressor(
         cache_mode,
         state_cache_stride_dim0,
     )
-    sizes = check(given, kernels_check_values)
+    sizes = check(given)
+    if kernels_check_values(x):
+        check_values(sizes, given)
     assert state_block_table is not None
     for name, operand in given._asdict().items():
         if isinstance(operand, Tensor):

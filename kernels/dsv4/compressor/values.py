@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from confbag.kernels.checks.operands import INT32_MAX
-
-if TYPE_CHECKING:
-    from confbag.kernels.dsv4.compressor.operands import Operands, Sizes
+from confbag.kernels.dsv4.compressor.operands import EXPLICIT, Operands, Sizes
 
 
 def check_values(sizes: Sizes, given: Operands) -> None:
@@ -42,7 +38,7 @@ def check_values(sizes: Sizes, given: Operands) -> None:
         _check_table(table[:, None], (used > 0)[:, None], sizes.block_num, "a block of state_cache")
         return
     end = start + used
-    if given.cache_mode == 2:
+    if given.cache_mode == EXPLICIT:
         begin, stop = torch.zeros_like(start), coff * cmp_ratio + used
         limit, what = sizes.block_num * sizes.block_size, "a row of state_cache; point what is invalid at a dummy row"
     else:

@@ -15,10 +15,9 @@ from torch import Tensor
 
 from confbag.kernels.dsv4.state_pool.geometry import compressed_page_size, ring_size
 from confbag.kernels.dsv4.state_pool.pool import StatePool
-
-from .dsv4_model import Dsv4Shape
-from .kv_pool import KvPool, LastLoc
-from .model import Shape
+from mini_engine.dsv4.shape import Dsv4Shape
+from mini_engine.kv_pool import KvPool, LastLoc
+from mini_engine.model import Shape
 
 OVERLAPPING, REQUEST_SCOPED = 4, 128
 REQUEST_PAGE = 16

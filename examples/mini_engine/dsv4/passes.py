@@ -17,10 +17,9 @@ from torch import Tensor
 from confbag.kernels.dsv4.compressor.rows import packed_rows, rope_positions
 from confbag.kernels.dsv4.forward_metadata import lengths, metadata, tables
 from confbag.kernels.dsv4.state_pool.locations import request_table, window_table
-
-from .dsv4_model import Dsv4Shape
-from .dsv4_pool import OVERLAPPING, Dsv4Pool
-from .model import Batch
+from mini_engine.dsv4.pool import OVERLAPPING, Dsv4Pool
+from mini_engine.dsv4.shape import Dsv4Shape
+from mini_engine.model import Batch
 
 CONTINUOUS, EXPLICIT = 1, 2
 NO_INDEX = 0

@@ -10,53 +10,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from .arithmetic import linear, rms_norm, silu
-from .model import HEAD_GAIN, ROTARY_BASE, VOCABULARY, Batch
+from mini_engine.arithmetic import linear, rms_norm, silu
+from mini_engine.dsv4.passes import Pass
+from mini_engine.dsv4.pool import Dsv4Pool
+from mini_engine.dsv4.shape import Dsv4Shape
+from mini_engine.model import HEAD_GAIN, ROTARY_BASE, VOCABULARY, Batch
 
-if TYPE_CHECKING:
-    from .dsv4_pass import Pass
-    from .dsv4_pool import Dsv4Pool
-
-RATIOS = (0, 4, 128)
-"""The compress ratio of each layer; 0 has the window alone."""
 HIDDEN = 1024
 """The least that the native compressors take."""
 RANK = 8
 """Queries and outputs go through a narrow middle: 64 heads of 512 are 32 times as wide as the hidden state is."""
 FEED_FORWARD = 64
-WIDEST_ROTARY = 64
 EPSILON = 1e-6
 PAIRS = 2
 """The rotary mode in which neighbouring channels turn together."""
-
-
-@dataclass(frozen=True)
-class Dsv4Shape:
-    """What the weights are made from."""
-
-    num_heads: int
-    head_dim: int
-    window: int
-    dtype: torch.dtype
-    ratios: tuple[int, ...] = RATIOS
-
-    @property
-    def layers(self) -> int:
-        return len(self.ratios)
-
-    @property
-    def rotary(self) -> int:
-        """The channels that turn: the last ones, at most half of a head."""
-        return min(WIDEST_ROTARY, self.head_dim // 4 * 2)
-
-    @property
-    def scale(self) -> float:
-        return 1 / math.sqrt(self.head_dim)
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from confbag import get_exec, get_model
-
-from .dsv4_model import Dsv4Decoder, Dsv4Shape
-from .dsv4_pass import Passes
-from .dsv4_pool import Dsv4Pool
-from .engine import Engine, published_page_size, published_width
-from .kv_pool import KvPool
-from .model import Batch
-from .settings import Serve
+from mini_engine.dsv4.decoder import Dsv4Decoder
+from mini_engine.dsv4.passes import Passes
+from mini_engine.dsv4.pool import Dsv4Pool
+from mini_engine.dsv4.shape import Dsv4Shape
+from mini_engine.engine import Engine, published_page_size, published_width
+from mini_engine.kv_pool import KvPool
+from mini_engine.model import Batch
+from mini_engine.settings import Serve
 
 
 class Dsv4Engine(Engine):
