@@ -12,7 +12,7 @@ TORCH := torch==$(TORCH_VERSION)$(if $(filter Linux,$(shell uname -s)),+cpu)
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
-.PHONY: plan test test-transfer links clean
+.PHONY: plan test coverage test-transfer links clean
 .DEFAULT_GOAL := plan
 
 plan: links $(STAMP)
@@ -25,8 +25,12 @@ test: links $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/confbag ratchet check
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+# The same tests again, at half the speed: every process that a test starts is measured too.
+coverage: links $(STAMP)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run $(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/coverage run $(BIN)/pytest -n 2 --dist loadgroup -q
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

@@ -75,15 +75,18 @@ def check_python(block: Block, run: Callable, cwd: Path, env: dict[str, str], sc
 
 
 def amended(text: str, diff: list[str]) -> str:
-    """A text with a diff's added lines, each run of them after the unique line that stands before it."""
+    """A text without a diff's removed lines, with its added ones after the unique line that stands before them."""
     lines, at = text.splitlines(), -1
     for line in diff:
         if line.startswith("+"):
             at += 1
             lines.insert(at, line[1:])
-        elif line.startswith(" "):
+        elif line.startswith((" ", "-")):
             assert lines.count(line[1:]) == 1, f"not exactly one line {line[1:]!r}"
             at = lines.index(line[1:])
+            if line.startswith("-"):
+                del lines[at]
+                at -= 1
     return "\n".join(lines) + "\n"
 
 
