@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from confbag.backends.decide.library_needs import library_needs
 from confbag.backends.words.rejection import Rejection, say
 from confbag.errors import PlanError
+from confbag.schema.identity import OURS, name_of
 from confbag.schema.leaves import Leaf, leaves
 from confbag.words.text import amount, capped, count, printable
 
@@ -191,6 +192,9 @@ def _head(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "plan", fingerprint[:SHORT] if fingerprint else f"none: {count(len(plan.faults), 'fault')}"
     yield "platform", platform_line(plan)
     yield "config", config_line(plan.asked)
+    schema = name_of(plan.asked.schema)
+    if schema != OURS:
+        yield "schema", schema
 
 
 def _groups(plan: Plan, bindings: Sequence[Binding], all: bool) -> Iterator[Group]:

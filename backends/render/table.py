@@ -30,7 +30,7 @@ SLOT, IMPLEMENTATION = 29, 21
 """Column widths. The longest slot of ours, `dsv4.sparse_attention@prefill`, has 29 characters."""
 HEAD = 10
 REASON = 9
-KEY, VALUE = 28, 10
+KEY, VALUE = 28, 12
 
 
 def render(plan: Plan, *, all: bool = False, colour: bool = False) -> str:
