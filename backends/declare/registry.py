@@ -70,6 +70,7 @@ class Registry:
         self.failures: list[PluginFailure] = []
         self.probes: dict[str, Look] = {}
         self._rows: dict[str, list[Implementation]] = {}
+        self._declared: dict[str, int] = {}
         self._plugin: str | None = None
         self._checked: tuple[int, ...] | None = None
         self._tables: dict[tuple[str, ...], Any] = {}
@@ -98,6 +99,7 @@ class Registry:
             )
         self.ops[op.name] = op
         self._rows[op.name] = list(op.implementations)
+        self._declared[op.name] = len(op.implementations)
         self._changed()
         return op
 
@@ -318,10 +320,19 @@ class Registry:
         """
         # Lists may have been appended to directly; what is derived from them is made anew then.
         lists: tuple[Sized, ...] = (self.rules, self.fills, self.named, self.choices, self.not_arranged)
-        stamp = tuple(len(one) for one in (*lists, *self._rows.values()))
+        stamp = tuple(
+            len(one) for one in (*lists, *self._rows.values(), *(op.implementations for op in self.ops.values()))
+        )
         if self._checked == stamp:
             return
         self._changed()
+        for name, op in self.ops.items():
+            late = op.implementations[self._declared[name] :]
+            if late:
+                raise RegistrationError(
+                    f"{late[0].place}: it was declared on the op after registry.add had taken its rows; "
+                    f"declare it before that, or write registry.implement({name!r}, ...)"
+                )
         if not tested:
             refuse(self)
         for rows in self._rows.values():

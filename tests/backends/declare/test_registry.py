@@ -108,6 +108,17 @@ def test_names_are_registered_once(registry: Registry) -> None:
         registry.implement("kvcache.last_lock", "x", "m:f")
 
 
+def test_a_row_that_comes_after_its_op_was_added_is_not_lost_in_silence() -> None:
+    op, registry = Op("demo.scale", scale), Registry()
+    registry.add(op)
+    op.implement("late", "vendor.kernels:scale")
+    with pytest.raises(RegistrationError, match=r"^demo\.scale, late: .* write registry\.implement\('demo\.scale'"):
+        registry.check()
+    other = Registry()
+    other.add(op)
+    other.check()
+
+
 def test_two_registries_share_nothing(registry: Registry) -> None:
     before = len(registry.ops["kvcache.last_loc"].implementations)
     registry.implement("kvcache.last_loc", "mine", "mine:last_loc")
