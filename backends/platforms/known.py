@@ -71,7 +71,5 @@ def unknown(name: str, added: Iterable[str] = ()) -> PlatformError:
     tails = [choice for choice in choices if choice.partition(":")[2] == arches.normalise(name)]
     meant = tails[0] if len(tails) == 1 else nearest(name, same or (*choices, "this", "cpu"))
     listed = ", ".join(same or choices)
-    did_you_mean = f" did you mean {meant}?" if meant else ""
-    return PlatformError(
-        f"platform {name!r}: unknown;{did_you_mean} Write this, cpu, a platform file (.yaml), or one of {listed}"
-    )
+    write = f"did you mean {meant}? Write" if meant else "write"
+    return PlatformError(f"platform {name!r}: unknown; {write} this, cpu, a platform file (.yaml), or one of {listed}")
