@@ -38,7 +38,8 @@ class Member:
     """One implementation that a binding runs.
 
     most: so much of the op's measure at most; None is without bound.
-    decider, why: what decided, and the end of a sentence for people.
+    decider: what decided.
+    why: the end of a sentence for people.
     assumed: the facts that nobody measured and that the choice rests on.
     """
 
@@ -53,11 +54,14 @@ class Member:
 class Binding:
     """What was decided for one slot: an op, one regime of it, and those of its sites that were decided alike.
 
-    op, regime: which.
-    used: whether the plan needs it; skipped_because says why not.
+    op: its name.
+    regime: which; None where the op has none.
+    used: whether the plan needs it.
+    skipped_because: why it does not.
     members: what runs, a chain in the order of their bounds where the op has a measure, else one; none where the op is
         not used or nothing can run.
-    decider, why: what decided where nothing can run.
+    decider: what decided where nothing can run.
+    why: the end of a sentence for people, there.
     sites: the names of the sites, where the op declares them and they are known.
     site: how the slot spells them; None where they are all of the op's.
     """
@@ -132,6 +136,11 @@ class Plan:
     """Immutable. `faults` says what keeps it from being satisfied; with faults it has no resolved bag and is not bound.
 
     asked: the bag that was planned for.
+    platform: the machine that it was planned for.
+    registry: what there was to choose from.
+    bindings: what was decided, a slot each.
+    faults: what nothing satisfies; empty when the plan can be bound.
+    resolved: the bag with every `auto` filled; None with faults.
     environment: variables that bind sets.
     warnings: sentences, none of which stops anything.
     notes: what to know: what a lower layer asked for and gave way, graph levels that a capture makes do with.

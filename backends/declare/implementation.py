@@ -19,21 +19,27 @@ ANYWHERE = Requires()
 class Implementation:
     """One provider of one op; with a variant where one provider differs by model kind or device.
 
+    op: the name of the op.
+    provider: the word that a configuration names it by.
     target: `module:callable`, imported only at bind; or the function; or None for a provider that is declared only,
         whose class `engine` constructs.
+    variant: tells two implementations of one provider apart; None for the only one.
     priority: decides among those that can run when no rule does.
     requires: what it needs.
     regimes: those of the op that it takes.
     most: the largest amount of the op's measure that it takes; None is without bound.
     determinism: a level for each regime (None for an op without); undeclared is none.
-    graph: how far it can be captured; `never` where nothing was declared, and then graph_declared is false.
+    graph: how far it can be captured; `never` where nothing was declared.
+    graph_declared: False where `graph` was not declared.
     compile: whether torch.compile traces it.
     replaces: the provider that it stands in for.
+    engine: the class that an engine constructs for a provider that is declared only.
     slow: what is slow about it and when; a plan that chooses it by itself warns.
     disabled: why it may not be chosen.
     aliases: old names, each still accepted with a warning.
     companions: the provider another regime takes when this one was named for the whole op and lacks that regime.
     source: the file and row that declares it.
+    description: a line for the catalogue.
     emulated_pages: it takes any page size through per-token tables.
     unconfirmed: the columns of its row that nobody confirmed.
     cases: what `confbag verify` runs it on instead of the op's cases.

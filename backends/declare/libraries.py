@@ -19,15 +19,20 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class Library(Spelled):
     """A native library that registers ops with torch when it is loaded.
 
-    name: what requirements call it. namespace: of `torch.ops`. environment: the one variable that may hold the path
-    of its file; it wins over package. package: the installed top-level package that may carry the file; it is
-    searched, not imported. file: the file's name inside the package, a glob. prerequisites: modules imported before
-    it is loaded, in order; a library with neither variable nor package is registered by them. component: the
-    distribution that brings it and the versions of it that have all of `ops`, `name>=1.0`; every implementation that
-    names the library needs it too. ops: the schemas that implementations may ask of it; empty where nobody listed them.
+    name: what requirements call it.
+    namespace: of `torch.ops`.
+    environment: the one variable that may hold the path of its file; it wins over package. A path never comes from
+        configuration.
+    package: the installed top-level package that may carry the file; it is searched, not imported.
+    file: the file's name inside the package, a glob.
+    prerequisites: modules imported before it is loaded, in order; a library with neither variable nor package is
+        registered by them.
+    component: the distribution that brings it and the versions of it that have all of `ops`, `name>=1.0`; every
+        implementation that names the library needs it too.
+    ops: the schemas that implementations may ask of it; empty where nobody listed them.
     probe_in_child: load it in a child process first, so that one that ends the process is a reason and not the end (a
-    child that imports torch takes some seconds; without it, a load that dies takes this process along).
-    probe_seconds: the child's time limit. A path never comes from configuration.
+        child that imports torch takes some seconds; without it, a load that dies takes this process along).
+    probe_seconds: the child's time limit.
     """
 
     name: str

@@ -137,9 +137,25 @@ class Op(Spelled):
     ) -> Implementation:
         """Declare one provider of this op and return it.
 
-        provider, target: its name, and `module:callable`, a function, or None for one that is declared only.
-        phases: those of the op that it takes; None is all.
-        The other fields are Implementation's.
+        provider: its name.
+        target: `module:callable`, imported only at bind; or the function; or None for one that is declared only.
+        variant: a name, where one provider differs by model kind or device.
+        priority: decides among those that can run when no rule does.
+        requires: what it needs.
+        determinism: the level that it keeps, or one for each regime; undeclared is none.
+        graph: how far it can be captured; undeclared is never, and a rejection says so.
+        compile: whether torch.compile traces it.
+        phases: the regimes of the op that it takes; None is all.
+        most: the largest amount of the op's measure that it takes; None is without bound.
+        replaces: the provider, or the row, that it stands in for.
+        engine: who constructs the class of one that is declared only.
+        slow: what is slow about it and when; a plan that chooses it by itself warns.
+        disabled: why it may not be chosen.
+        aliases: old names, each still accepted with a warning.
+        companions: for a regime that it lacks, the provider that takes it where this one is named for the whole op.
+        source: the file and row that declares it.
+        description: a line for the catalogue.
+        cases: what `confbag verify` runs it on instead of the op's cases.
 
         Raises RegistrationError when the row contradicts itself or another of the op, SignatureError when `target` is a
         function whose parameters are not the contract's.

@@ -74,8 +74,11 @@ class Specified(NamedTuple):
 class Need:
     """One requirement on one fact, judged only where `when` holds.
 
-    fact: a settings key or a derived fact. test: a condition's value on it. code: the rejection's code. hint: what to
-    do instead. An unknown fact passes, and the plan says that it was assumed.
+    fact: a settings key or a derived fact; one that is not known here passes, and the plan says that it was assumed.
+    test: a condition's value on it.
+    code: the rejection's code.
+    when: a condition on facts.
+    hint: what to do instead.
     """
 
     __slots__ = ("_test", "code", "fact", "hint", "test", "when")

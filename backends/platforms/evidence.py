@@ -47,8 +47,12 @@ def start(argv: Sequence[str], environ: Mapping[str, str], limit: float) -> Ran:
 class Evidence:
     """Everything that a probe reads goes through this, so that a test can stage a machine. Absence raises nothing.
 
-    root: where `/` is. environ: the environment, never changed. search_path: where Python looks for packages, real
-    paths. machine, system: as `platform` calls them. python: the interpreter for children, empty when there is none.
+    root: where `/` is.
+    environ: the environment, never changed.
+    search_path: where Python looks for packages, real paths.
+    machine: as `platform` calls it.
+    system: as `platform` calls it.
+    python: the interpreter for children, empty when there is none.
     start: runs a child.
     """
 

@@ -38,13 +38,19 @@ def canonical(distribution: str) -> str:
 class Platform(Spelled):
     """The facts of one machine, immutable and comparable; two with the same facts are equal whatever they are called.
 
-    device: a device kind. arch: in our spelling; None when nobody could tell, and then no closed set holds it.
-    features: what the hardware has beside (xmx, amx); absent means it has not. count: devices visible; None when
-    unknown. toolkit: versions in PEP 440 form by name (cuda, hip, cann, driver, nvcc ...); absent means unknown.
-    packages: installed distributions by canonical name, complete; None means unknown. native_ops: schemas of native
-    ops, where somebody listed them; None means look at bind. assumed: names of facts that nobody measured (`packages`:
-    what is installed at all; `packages.torch`, `toolkit.cuda`: a version). name: what a person calls it. notes:
-    warnings, each one sentence. Raises PlatformError when a fact contradicts itself.
+    device: a device kind.
+    arch: in our spelling; None when nobody could tell, and then no closed set holds it.
+    features: what the hardware has beside (xmx, amx); absent means it has not.
+    count: devices visible; None when unknown.
+    toolkit: versions in PEP 440 form by name (cuda, hip, cann, driver, nvcc ...); absent means unknown.
+    packages: installed distributions by canonical name, complete; None means unknown.
+    native_ops: schemas of native ops, where somebody listed them; None means look at bind.
+    assumed: names of facts that nobody measured (`packages`: what is installed at all; `packages.torch`,
+        `toolkit.cuda`: a version).
+    name: what a person calls it.
+    notes: warnings, each one sentence.
+
+    Raises PlatformError when a fact contradicts itself.
     """
 
     device: str

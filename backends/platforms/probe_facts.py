@@ -32,8 +32,17 @@ class Software:
 class Accelerator:
     """One kind of accelerator that this machine has.
 
-    seen: the evidence of the hardware. unusable: why nothing here can use it; None when something can. remedy: what to
-    do about it. explained: whether another note already says so. arch: None when it could not be told.
+    device: its kind.
+    seen: the evidence of the hardware.
+    unusable: why nothing here can use it; None when something can.
+    remedy: what to do about it.
+    explained: whether another note already says so.
+    arch: in our spelling; None when it could not be told.
+    count: how many this process sees.
+    features: what the hardware has beside.
+    toolkit: versions by name.
+    facts: what `confbag doctor` says of it, in order.
+    notes: warnings, each one sentence.
     """
 
     device: str

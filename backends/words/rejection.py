@@ -45,10 +45,13 @@ class Rejection:
     provider: None when the fault belongs to no single provider.
     code: one of CODES.
     field: the fact that failed (a settings key, `platform.arch`, a component, a native op).
-    required, actual: what it needs and what is there, both plain data.
+    required: what it needs, as plain data.
+    actual: what is there, as plain data.
     origin: who asked for the value that failed (a source's place, a rule); None when nobody did.
     hint: what to do instead.
-    op, regime, site: the slot, set where the rejection is a fault.
+    op: the op of the slot, set where the rejection is a fault.
+    regime: the regime of the slot, likewise.
+    site: the sites of the slot, likewise.
     """
 
     provider: str | None

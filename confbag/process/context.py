@@ -199,9 +199,12 @@ def publish(
 ) -> None:
     """Make a bag, or that of a plan, what this process reads: once, or again with replace=True.
 
-    role names the kind of process in errors. allow_auto lets a bag pass that still holds `auto`, without which
-    UnresolvedError names the keys. declares: the namespaces that the role reads. hold: "off", "record"
-    (namespaces_read() tells), or "enforce" (RoleError for a namespace that is not declared).
+    bag: what is read from now on; a plan stands for its own.
+    role: the kind of process, which errors name.
+    replace: take the place of a bag that is published already; without it that is an AlreadyPublishedError.
+    allow_auto: let a bag pass that still holds `auto`; without it an UnresolvedError names the keys.
+    declares: the namespaces that the role reads.
+    hold: "off", "record" (namespaces_read() tells), or "enforce" (RoleError for a namespace that is not declared).
     """
     global _bag, _process, _role
     bag = bag_in(bag, "publish")

@@ -69,8 +69,15 @@ def adopt(
 ) -> Bag:
     """Publish in this process the bag that the parent handed over, and return it.
 
-    HandoffError when it is damaged, of another version, or would not read the same here. schema: where the engine's
-    Config cannot be imported by its name. The rest is as in `publish`.
+    blob: what `handoff` made.
+    role: as in `publish`.
+    schema: the engine's Config, where it cannot be imported by its name.
+    replace: as in `publish`.
+    allow_auto: as in `publish`.
+    declares: as in `publish`.
+    hold: as in `publish`.
+
+    Raises HandoffError when it is damaged, of another version, or would not read the same here.
     """
     document = _document(blob)
     schema = schema or _schema(document)

@@ -29,9 +29,9 @@ def attention(
     """Each query token attends to the tokens of its own request up to and including itself.
 
     query: [tokens, num_heads, head_dim], packed: first the queries of request 0, then those of request 1, and so on.
-    key_cache: [slots, num_kv_heads, head_dim]. value_cache: [slots, num_kv_heads, v_head_dim]. One slot holds one
-    token; the queries' own keys and values are already in. num_heads is a multiple of num_kv_heads, whose heads serve
-    equal runs of query heads.
+    key_cache: [slots, num_kv_heads, head_dim], one token a slot; the queries' own keys and values are already in.
+        num_heads is a multiple of num_kv_heads, whose heads serve equal runs of query heads.
+    value_cache: [slots, num_kv_heads, v_head_dim], the same.
     req_to_token: int32 [requests, max_context], the slot of each token of each request.
     req_pool_indices: int32 or int64 [n], the row of req_to_token of each request in the batch.
     seq_lens: int32 or int64 [n], tokens in the cache for each request, its queries included.
@@ -42,10 +42,12 @@ def attention(
     sinks: float32 [num_heads], one more logit for each head, without a value; None is none.
     Of kind dsv4 alone, where one head of the cache is key and value at once (value_cache is key_cache):
     compressed_cache: [compressed slots, 1, head_dim], a row for each run of compress_ratio tokens. A query also sees
-    those of the runs that end before or at its own token, besides the window and without regard to it; None is none.
+        those of the runs that end before or at its own token, besides the window and without regard to it; None is
+        none.
     req_to_compressed: int32 [requests, max_compressed], the compressed slot of each run of each request.
+    compress_ratio: tokens in a run, at least 1 with compressed_cache.
     compressed_indices: int32 [tokens, k], which runs a query sees of those: its first min(k, how many there are)
-    entries, the rest of them -1; None is all.
+        entries, the rest of them -1; None is all.
 
     Returns [tokens, num_heads, v_head_dim] in the dtype of `query`, newly allocated. Writes no operand.
     Raises TypeError and ValueError for operands of other dtypes and shapes, lengths that contradict each other, or an

@@ -43,19 +43,36 @@ def draft_extend_fill(
     """Copy a batch of `raw_bs` requests, padded to `bs`, into buffers for `max_bs` requests and `max_num_token` tokens.
     All in place.
 
-    Buffers. input_ids, positions, out_cache_loc: int64 [max_num_token]. seq_lens, num_correct_drafts,
-    num_accept_tokens: int32 [max_bs].
-    req_pool_indices, select_index: int64 [max_bs]. temperatures: float32 [max_bs, 1] or None. hidden_states: floating
-    [max_num_token, hidden], may be None when src_hidden_states is. global_num_tokens, global_num_tokens_for_logprob:
-    int32 [k] or None, k >= 0.
-    Sources. src_input_ids, src_positions, src_out_cache_loc: integers of any width [num_tokens]. src_seq_lens,
-    src_req_pool_indices, src_num_correct_drafts, src_num_accept_tokens: integers of any width [raw_bs].
-    src_temperatures: floating [raw_bs] or [raw_bs, 1], unused when temperatures is None. src_hidden_states:
-    [num_tokens, hidden] in the dtype of hidden_states, or None.
+    input_ids: buffer, int64 [max_num_token].
+    positions: buffer, int64 [max_num_token].
+    out_cache_loc: buffer, int64 [max_num_token].
+    src_input_ids: integers of any width [num_tokens].
+    src_positions: integers of any width [num_tokens].
+    src_out_cache_loc: integers of any width [num_tokens].
+    seq_lens: buffer, int32 [max_bs].
+    req_pool_indices: buffer, int64 [max_bs].
+    num_correct_drafts: buffer, int32 [max_bs].
+    num_accept_tokens: buffer, int32 [max_bs].
+    select_index: buffer, int64 [max_bs].
+    temperatures: buffer, float32 [max_bs, 1], or None.
+    src_seq_lens: integers of any width [raw_bs].
+    src_req_pool_indices: integers of any width [raw_bs].
+    src_num_correct_drafts: integers of any width [raw_bs].
+    src_num_accept_tokens: integers of any width [raw_bs].
+    src_temperatures: floating [raw_bs] or [raw_bs, 1], unused when temperatures is None.
+    hidden_states: buffer, floating [max_num_token, hidden]; may be None when src_hidden_states is.
+    src_hidden_states: [num_tokens, hidden] in the dtype of hidden_states, or None.
+    global_num_tokens: buffer, int32 [k] or None, k >= 0.
+    global_num_tokens_for_logprob: buffer, int32 [k] or None, k >= 0.
+    raw_bs: requests of this step, at least 0.
+    bs: requests that it is padded to; raw_bs <= bs <= max_bs.
+    num_tokens_per_bs: tokens that each padded request has, not negative.
+    num_front_tokens: tokens of a request before its drafts, not negative.
+    seq_len_fill_value: of a padded row of seq_lens; an int32.
+
     All are contiguous, on one device, and no buffer overlaps another operand (a source may be the start of its own
-    buffer).
-    0 <= raw_bs <= bs <= max_bs; num_tokens <= max_num_token; the other integers fit in int32, num_tokens_per_bs and
-    num_front_tokens are not negative.
+    buffer). A buffer can be written in place where it is called: it requires no gradient there, and is no inference
+    tensor outside inference mode. num_tokens <= max_num_token.
 
     Writes, i being a row:
     token buffers: [0, num_tokens) from the source, the rest zeroed to the end of the buffer (slot 0 is the dummy slot:

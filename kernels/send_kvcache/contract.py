@@ -32,11 +32,16 @@ def send_kvcache(
     """Write pages `prefill_kv_indices` of every entry of the sender's pools into pages `dst_kv_indices` of its partner.
 
     sender: a confbag.kernels.send_kvcache.sender.Sender; an entry is one buffer of one layer, a page is `item_lens`
-    bytes of it. mooncake_session_id: the peer's, host:port. prefill_kv_indices, dst_kv_indices: int32 [n] on the CPU,
-    of one length (NumPy or PyTorch); either may be empty, which sends nothing. dst_kv_ptrs: the address of each of the
-    peer's entries. executor: for a sender with a custom memory pool, else unused and may be None. dst_layer_ids: the
-    layer of each of the peer's entries; only a pipeline stage of a hybrid MLA model pairs by it. dst_device_kv_indices:
-    None. dst_kv_item_len, dst_attn_tp_size: of the peer; only compared with unified memory.
+        bytes of it.
+    mooncake_session_id: the peer's, host:port.
+    prefill_kv_indices: int32 [n] on the CPU (NumPy or PyTorch); may be empty, which sends nothing.
+    dst_kv_ptrs: the address of each of the peer's entries.
+    dst_kv_indices: int32 [n] on the CPU, as long as prefill_kv_indices; may be empty too.
+    executor: for a sender with a custom memory pool, else unused and may be None.
+    dst_layer_ids: the layer of each of the peer's entries; only a pipeline stage of a hybrid MLA model pairs by it.
+    dst_device_kv_indices: None.
+    dst_kv_item_len: of the peer; only compared with unified memory.
+    dst_attn_tp_size: of the peer; only compared with unified memory.
 
     Partners. A hybrid MLA stage (pp_size > 1): entries of one layer id are paired in order, what the peer has beyond is
     left alone; without ids on both sides by position, if the counts are equal. pp_size 1: by position, the peer may

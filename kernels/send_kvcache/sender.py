@@ -20,13 +20,23 @@ class Engine(Protocol):
 class Sender:
     """What a prefill process knows of itself; made once, when its pools are registered with its engine.
 
-    engine: of the provider that sends. data_ptrs, data_lens, item_lens: of each entry the address, its bytes, and the
-    bytes of a page; an entry with pages of 0 bytes is skipped. layer_ids: the layer of each entry, empty where the pool
-    gives none. groups: how often the entries run through the layers (MLA 1; K and V 2; DeepSeek-V4: compressed KV,
-    index K and index scale 3, C128 1, C4 state 2). hybrid_mla: whether a pipeline stage pairs by layer ids.
-    pp_size, start_layer, end_layer: the stage. ratio: only layers of this compression ratio have entries;
-    compression_ratios: of every layer of the model. attn_tp_size, unified_memory: with unified memory both sides must
-    have the same. custom_mem_pool: one future a layer on the caller's executor, else one layer after the other.
+    engine: of the provider that sends.
+    data_ptrs: the address of each entry.
+    data_lens: the bytes of each entry.
+    item_lens: the bytes of a page of each entry; one of 0 bytes is skipped.
+    layer_ids: the layer of each entry, empty where the pool gives none.
+    groups: how often the entries run through the layers (MLA 1; K and V 2; DeepSeek-V4: compressed KV, index K and
+        index scale 3, C128 1, C4 state 2).
+    hybrid_mla: whether a pipeline stage pairs by layer ids.
+    pp_size: stages of the pipeline.
+    start_layer: the first layer of this stage.
+    end_layer: the one after its last.
+    ratio: only layers of this compression ratio have entries.
+    compression_ratios: of every layer of the model.
+    attn_tp_size: ranks that share a layer's heads.
+    unified_memory: whether both sides must have the same page bytes and attn_tp_size, as the engine's unified memory
+        needs.
+    custom_mem_pool: one future a layer on the caller's executor, else one layer after the other.
     time_limit: seconds for one send.
     """
 

@@ -36,26 +36,37 @@ def compressor(
     """Compress every group of r tokens whose last one lies in this chunk; keep the rest of the chunk in state_cache.
 
     r is cmp_ratio, D the length of norm_weight, W = coff * D, H the hidden size, B the requests, T or S the tokens.
-    x: bfloat16 or float16; [T, H] (TH, ragged) or [B, S, H] (BSH). wkv, wgate: [W, H] in the dtype of x; with coff 2
-    the first D rows serve a token in its role in the previous group, the last D in its own.
+    x: bfloat16 or float16; [T, H] (TH, ragged) or [B, S, H] (BSH).
+    wkv: [W, H] in the dtype of x; with coff 2 the first D rows serve a token in its role in the previous group, the
+        last D in its own.
+    wgate: the same.
     state_cache: float32 [block_num, block_size, 2 * W], contiguous, nothing of it empty; a row is a token's kv, then
-    its score. ape: float32 [r, W], added to the score, row = position % r. norm_weight: float32 [D].
-    rope_sin, rope_cos: float32, one row for each row of the result in its layout, rope_head_dim wide (an empty result
-    may come with one row). TH: the result's rows are packed densely, request after request. BSH: row k of request b
-    is [b, k].
+        its score. Written in place: it requires no gradient where it is called, and is no inference tensor outside
+        inference mode.
+    ape: float32 [r, W], added to the score, row = position % r.
+    norm_weight: float32 [D].
+    rope_sin: float32, one row for each row of the result in its layout, rope_head_dim wide (an empty result may come
+        with one row). TH: the result's rows are packed densely, request after request. BSH: row k of request b is
+        [b, k].
+    rope_cos: the same.
     state_block_table: int32, required although it has a default. cache_mode 1 (CONTINUOUS): [B, blocks], position p
-    is in block table[b, p // block_size], row p % block_size; block 0 is read but never written. cache_mode 2
-    (EXPLICIT): [B, width], width >= coff * r + 1 and at least coff * r + the tokens used; position p is the row
-    table[b, coff * r + p - start_pos[b]] of all rows; row 0 is a row like any other, and -1 is refused: what is
-    invalid points at a cleared dummy row. The provider torch_npu_a5 knows no EXPLICIT: its cache_mode 2 (CYCLE) takes
-    [B], the block that is each request's ring.
-    cu_seqlens: int32 [B + 1], from 0 to T, never falling; TH needs it and BSH must not have it. seqused: int32 [B],
-    the tokens really used of each request, at most its capacity; None uses all. 0 is padding: it produces and writes
-    nothing, and its rows of rope and table are ignored. start_pos: int32 [B], the position of each request's first
-    token in x; None is 0. start_pos + seqused fits in int32.
-    rope_head_dim: even, at most D. cmp_ratio: 2, 4, 8, 16, 32, 64 or 128. coff: 1, or 2 to let a group see the one
-    before it. norm_eps: of the RMS norm. rotary_mode: 1 rotates halves, 2 pairs. state_cache_stride_dim0: 0, or
-    block_size * 2 * W.
+        is in block table[b, p // block_size], row p % block_size; block 0 is read but never written. cache_mode 2
+        (EXPLICIT): [B, width], width >= coff * r + 1 and at least coff * r + the tokens used; position p is the row
+        table[b, coff * r + p - start_pos[b]] of all rows; row 0 is a row like any other, and -1 is refused: what is
+        invalid points at a cleared dummy row. The provider torch_npu_a5 knows no EXPLICIT: its cache_mode 2 (CYCLE)
+        takes [B], the block that is each request's ring.
+    cu_seqlens: int32 [B + 1], from 0 to T, never falling; TH needs it and BSH must not have it.
+    seqused: int32 [B], the tokens really used of each request, at most its capacity; None uses all. 0 is padding: it
+        produces and writes nothing, and its rows of rope and table are ignored.
+    start_pos: int32 [B], the position of each request's first token in x; None is 0. start_pos + seqused fits in
+        int32.
+    rope_head_dim: even, at most D.
+    cmp_ratio: 2, 4, 8, 16, 32, 64 or 128.
+    coff: 1, or 2 to let a group see the one before it.
+    norm_eps: of the RMS norm.
+    rotary_mode: 1 rotates halves, 2 pairs.
+    cache_mode: 1 or 2, see state_block_table.
+    state_cache_stride_dim0: 0, or block_size * 2 * W.
 
     Group g of request b (s = start_pos, e = s + seqused, g from s // r to before e // r) is, for each channel alone,
     the softmax over its candidates' scores applied to their kv: the tokens of group g - 1 in their previous role

@@ -35,10 +35,12 @@ class Mode(str, Enum):
 class Batch:
     """One forward pass as the scheduler knows it: numbers on the host, never a tensor of the device.
 
-    seq_lens: KV tokens of each request as the engine counts them, see the other fields; empty when idle. query_lens: of
-    prefill, the new tokens of each request. tokens: of target_verify and draft_extend, the query tokens of every
-    request. expanded: of target_verify, seq_lens hold the drafted tokens already; else `tokens` are added. step: of
-    decode by a draft model, its speculative step; step + 1 is added.
+    mode: what the pass does.
+    seq_lens: KV tokens of each request as the engine counts them, see the other fields; empty when idle.
+    query_lens: of prefill, the new tokens of each request.
+    tokens: of target_verify and draft_extend, the query tokens of every request.
+    expanded: of target_verify, seq_lens hold the drafted tokens already; else `tokens` are added.
+    step: of decode by a draft model, its speculative step; step + 1 is added.
     """
 
     mode: Mode

@@ -89,6 +89,10 @@ class ForwardMetadata:
         """The buffers of one bucket of a captured graph: query starts for good, KV lengths 1, every core off.
 
         bucket: the mode, tokens and `expanded` of every pass that will be replayed; its lengths are not read.
+        batch_size: requests that the graph is captured for.
+        device: where the buffers are.
+        placement: where tables are computed, host or device.
+        kinds: of layers that have a table each.
         """
         where = torch.device(device)
         _check_placement(placement)

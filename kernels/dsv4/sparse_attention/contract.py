@@ -48,24 +48,34 @@ def sparse_attention(
 
     B requests, T or S query tokens, N heads, head size D, one KV head. Everything lies on the device of q.
     q: floating [T, N, D] (layout_q TND, ragged) or [B, S, N, D] (BSND), not empty, contiguous.
-    ori_kv: [pages, page, 1, D] in the dtype of q, contiguous, key and value at once. cmp_kv: [pages, page, 1, D], the
-    same, with a page size of its own; None for a window alone; no pages are allowed.
-    ori_block_table: int32 [B, at least 1], the page of each run of `page` positions; cmp_block_table: the same for
-    compressed tokens, needed with cmp_kv and not read without. Only entries of pages that are needed are read.
+    ori_kv: [pages, page, 1, D] in the dtype of q, contiguous, key and value at once.
+    cmp_kv: [pages, page, 1, D], the same, with a page size of its own; None for a window alone; no pages are allowed.
+    ori_sparse_indices: int32 [T, 1, K], TND only, slots `page_id * page + offset`, in place of window, causality and
+        block table; ignored when cmp_sparse_indices is given.
     cmp_sparse_indices: int32 [T, 1, K] or [B, S, 1, K], compressed tokens by their number (SCFA); without it every
-    visible one counts (CFA). ori_sparse_indices: int32 [T, 1, K], TND only, slots `page_id * page + offset`, in place
-    of window, causality and block table; ignored when cmp_sparse_indices is given.
-    cu_seqlens_q: int32 [B + 1], from 0, never falling, at most T: needed for TND, forbidden for BSND. seqused_q: int32
-    [B], at most S: how many of a request's rows are queries (BSND only; None: all). seqused_kv: int32 [B], needed,
-    tokens in the cache for each request, its queries included. cu_seqlens_ori_kv, cu_seqlens_cmp_kv: int32, unused.
+        visible one counts (CFA).
+    ori_block_table: int32 [B, at least 1], the page of each run of `page` positions. Only entries of pages that are
+        needed are read.
+    cmp_block_table: the same for compressed tokens, needed with cmp_kv and not read without.
+    cu_seqlens_q: int32 [B + 1], from 0, never falling, at most T: needed for TND, forbidden for BSND.
+    cu_seqlens_ori_kv: int32, unused.
+    cu_seqlens_cmp_kv: int32, unused.
+    seqused_q: int32 [B], at most S: how many of a request's rows are queries (BSND only; None: all).
+    seqused_kv: int32 [B], needed, tokens in the cache for each request, its queries included.
     sinks: float32 [N], a logit for each head without a value; None is none (the native ops want it: write -1e4).
     metadata: int32 of 1024 elements (dsv4.sparse_metadata), needed; how it splits the work changes no result, so the
-    reference does not read it, but rows that it does not cover are undefined in a native op.
-    softmax_scale: at least 0; 0, the default, weighs every row alike. cmp_ratio: tokens in a compressed one, at least
-    1 with cmp_kv, else unused. ori_mask_mode is 4, cmp_mask_mode is 3, layout_kv is PA_ND, return_softmax_lse is False.
-    ori_win_left, ori_win_right: how many tokens before and after its own a query sees; at least 0. The left one must be
-    passed: its default is 128 here and 127 in another spelling of the same op, so none may decide. A window of 128
-    tokens, its own among them, is ori_win_left=127.
+        reference does not read it, but rows that it does not cover are undefined in a native op.
+    softmax_scale: at least 0; 0, the default, weighs every row alike.
+    cmp_ratio: tokens in a compressed one, at least 1 with cmp_kv, else unused.
+    ori_mask_mode: 4.
+    cmp_mask_mode: 3.
+    ori_win_left: how many tokens before its own a query sees; at least 0. It must be passed: its default is 128 here
+        and 127 in another spelling of the same op, so none may decide. A window of 128 tokens, its own among them, is
+        127.
+    ori_win_right: how many tokens after its own; at least 0.
+    layout_q: TND or BSND.
+    layout_kv: PA_ND.
+    return_softmax_lse: False.
 
     The i-th of a request's n queries stands at p = seqused_kv - n + i, which is below 0 when n is larger. It sees
     from ori_kv: positions max(p - ori_win_left, 0) to min(p + ori_win_right, seqused_kv - 1); or, with

@@ -35,20 +35,32 @@ def sparse_metadata(
 ) -> Tensor:
     """A table of 1024 int32 that splits the batch into one contiguous run of query tokens for each cube core.
 
-    num_heads_q: query heads of this rank, at least 1. num_heads_kv: 1. layout_q: TND or BSND. layout_kv: PA_ND.
+    num_heads_q: query heads of this rank, at least 1.
+    num_heads_kv: 1.
+    head_dim: decides nothing.
+    layout_q: TND or BSND.
+    layout_kv: PA_ND.
     cu_seqlens_q: int32 [batch_size + 1], the first query token of each request and their number last; starts with 0,
-    never falls. seqused_kv: int32 [batch_size], tokens of each request that are attended to, not negative. Both
-    contiguous and in one place: CPU tensors for `torch_npu_host` (the mirrors of the forward metadata), NPU tensors for
-    `torch_npu_device`, either for the reference, which waits for a device that holds them. With layout BSND, and where
-    one of them is None, query lengths or KV lengths count as 0: one core does everything, which is right and slow.
-    batch_size: requests. has_cmp_kv: whether compressed KV is attended to, and then cmp_ratio is 4 or 128, and cmp_topk
-    (compressed tokens for each query token, 0 for all) 0, 512 or 1024; a call must pass has_cmp_kv=False or a ratio,
-    for the defaults contradict each other. ori_mask_mode: 4 is a window of ori_win_left tokens before and ori_win_right
-    after the query's own (a negative one is unlimited), 3 is causal, 0 is everything. A window of W tokens is
-    ori_win_left = W - 1; over a draft block of n tokens W + n - 1. head_dim, cmp_mask_mode and has_ori_kv decide
-    nothing.
-    aic_cores, aiv_cores: cube cores (1 to 36) and vector cores (1 to 72); soc: the SoC's name, of which only whether
-    it contains `ascend950` matters. A native provider takes these three from the driver and ignores what is passed.
+        never falls. Contiguous, and in one place with seqused_kv: CPU tensors for `torch_npu_host` (the mirrors of the
+        forward metadata), NPU tensors for `torch_npu_device`, either for the reference, which waits for a device that
+        holds them. With layout BSND, or None, query lengths count as 0: one core does everything, right and slow.
+    seqused_kv: int32 [batch_size], tokens of each request that are attended to, not negative; None counts as 0.
+    batch_size: requests.
+    cmp_topk: compressed tokens for each query token: 0 (all), 512 or 1024 with has_cmp_kv.
+    cmp_ratio: 4 or 128 with has_cmp_kv; a call must pass has_cmp_kv=False or a ratio, for the defaults contradict each
+        other.
+    ori_mask_mode: 4 is a window of ori_win_left tokens before and ori_win_right after the query's own, 3 is causal, 0
+        is everything.
+    cmp_mask_mode: decides nothing.
+    ori_win_left: tokens, a negative one is unlimited. A window of W tokens is W - 1; over a draft block of n tokens
+        W + n - 1.
+    ori_win_right: tokens, a negative one is unlimited.
+    has_ori_kv: decides nothing.
+    has_cmp_kv: whether compressed KV is attended to.
+    aic_cores: cube cores, 1 to 36. A native provider takes this and the next two from the driver and ignores what is
+        passed.
+    aiv_cores: vector cores, 1 to 72.
+    soc: the SoC's name, of which only whether it contains `ascend950` matters.
 
     Returns int32 [1024], newly allocated: the reference where its operands are (the CPU without any), a native provider
     on the NPU, its copy enqueued on the current stream. 36 rows of 8 for cube cores [enable, request_start,

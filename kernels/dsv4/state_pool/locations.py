@@ -33,8 +33,14 @@ def window_table(
 ) -> Tensor:
     """The table for ratio 4, whose state follows the sliding window's slots: int32 [B, 8 + max_capacity].
 
-    req_to_token: int32 [requests, context]. full_to_swa: int32 or int64, the window's slot of each full slot, negative
-    where it has none (dummy). req_pool_indices: int32 or int64 [B]. start_pos, seqused, capacity: int32 [B].
+    geometry: of the state, ratio 4.
+    req_to_token: int32 [requests, context].
+    full_to_swa: int32 or int64, the window's slot of each full slot, negative where it has none (dummy).
+    req_pool_indices: int32 or int64 [B].
+    start_pos: int32 [B], the position of each request's first token.
+    seqused: int32 [B], the tokens used of each request; 0 is padding.
+    capacity: int32 [B], the tokens that each request has room for.
+    max_capacity: the largest capacity, at least 1.
     swa_page_size: a multiple of the ring. Slot w is in row (w // swa_page_size) * ring + w % ring.
 
     Raises TypeError, ValueError; for values in CPU tensors always, elsewhere under `exec.debug.bounds`.
@@ -79,7 +85,15 @@ def request_table(
 ) -> Tensor:
     """The table for ratio 128, whose state is a ring for each request: int32 [B, 128 + max_capacity].
 
-    Operands and errors as in window_table; position p of request q is in row q * ring + p % ring.
+    Position p of request q is in row q * ring + p % ring.
+    geometry: of the state, ratio 128.
+    req_pool_indices: int32 or int64 [B].
+    start_pos: int32 [B], the position of each request's first token.
+    seqused: int32 [B], the tokens used of each request; 0 is padding.
+    capacity: int32 [B], the tokens that each request has room for.
+    max_capacity: the largest capacity, at least 1.
+
+    Raises as window_table does.
     """
     if geometry.ratio != REQUEST_SCOPED:
         raise ValueError(f"geometry: expected ratio {REQUEST_SCOPED}, found {geometry.ratio}; write window_table")

@@ -11,9 +11,17 @@ from confbag.kernels.dsv4.state_pool.geometry import REQUEST_SCOPED, StateGeomet
 class StatePool:
     """A compressor's state as its op takes it.
 
-    geometry: its sizes. buffer: float32 [rows, last_dim]. state_cache: the same memory as [rings, ring_size, last_dim].
-    dummy: the row that invalid positions point at. Raises ValueError for a dtype other than float32, whatever the
-    device (the ops keep nothing else), and for `online` compression of ratio 128, which keeps no such state.
+    size: the slots that it must have room for, see StateGeometry.
+    ratio: 4 or 128.
+    head_dim: of the compressor.
+    ring_size: rows of a ring.
+    dtype: float32; the ops keep nothing else.
+    device: where it is.
+    online: False; online compression of ratio 128 keeps no such state.
+
+    It has geometry (its sizes), buffer (float32 [rows, last_dim]), state_cache (the same memory as [rings, ring_size,
+    last_dim]) and dummy (the row that invalid positions point at). Raises ValueError for another dtype, and for
+    `online` with ratio 128.
     """
 
     def __init__(
