@@ -29,15 +29,11 @@ def padded_rows(sequence: int, cmp_ratio: int) -> int:
     return -(-sequence // cmp_ratio)
 
 
-def decode_chunk(seq_lens: Sequence[int]) -> tuple[list[int], list[int]]:
-    """start_pos and seqused of a decode step: the last token of each request; a length of 0 is a padded row."""
-    return [max(length - 1, 0) for length in seq_lens], [int(length > 0) for length in seq_lens]
-
-
 def rope_positions(start_pos: Sequence[int], seqused: Sequence[int], cmp_ratio: int, rows: int) -> list[int]:
     """The position that each of `rows` packed rows is rotated by, that of its group's first token; 0 after the last.
 
-    For prefill, decode (see decode_chunk) and verify alike. Raises ValueError when `rows` are too few.
+    For prefill, decode (one token of each request, none of a padded row) and verify alike. Raises ValueError when
+    `rows` are too few.
     """
     positions = [
         group * cmp_ratio
@@ -47,10 +43,3 @@ def rope_positions(start_pos: Sequence[int], seqused: Sequence[int], cmp_ratio: 
     if len(positions) > rows:
         raise ValueError(f"rows: expected at least {len(positions)}, which this chunk produces, found {rows}")
     return positions + [0] * (rows - len(positions))
-
-
-def padded_rope_positions(
-    start_pos: Sequence[int], seqused: Sequence[int], cmp_ratio: int, rows: int
-) -> list[list[int]]:
-    """The same for a BSH result: the positions of each request, with `rows` for each."""
-    return [rope_positions([start], [used], cmp_ratio, rows) for start, used in zip(start_pos, seqused, strict=True)]

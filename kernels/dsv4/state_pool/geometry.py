@@ -11,7 +11,6 @@ RATIOS: Final = (OVERLAPPING, REQUEST_SCOPED)
 RINGS: Final = {OVERLAPPING: (8, 16), REQUEST_SCOPED: (128, 256)}
 """Rows of a ring, without speculation and with it."""
 
-FLOAT32_BYTES: Final = 4
 KV_HEAD_DIM: Final = 512
 
 
@@ -68,11 +67,6 @@ class StateGeometry:
     def cleared(self) -> range:
         """The rows that a new pool clears: the dummy for ratio 4, all of them for ratio 128."""
         return range(self.dummy, self.rows) if self.ratio == OVERLAPPING else range(self.rows)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the buffer."""
-        return self.rows * self.last_dim * FLOAT32_BYTES
 
     def require_request_rings(self, request_slots: int) -> None:
         """Refuse fewer rows than a ring for every request slot, which a request-scoped state needs, and A5 always."""

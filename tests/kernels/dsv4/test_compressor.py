@@ -14,9 +14,7 @@ from confbag.kernels.checks.agreement import difference
 from confbag.kernels.dsv4.compressor import reference
 from confbag.kernels.dsv4.compressor.cases import BOUNDARIES, ORDER, Shape, cases, native_cases, random_shape
 from confbag.kernels.dsv4.compressor.rows import (
-    decode_chunk,
     packed_rows,
-    padded_rope_positions,
     padded_rows,
     produced_rows,
     rope_positions,
@@ -132,17 +130,13 @@ def test_group_count_and_rope_position_of_the_hand_checked_example():
 
 
 def test_position_rows_of_a_decode_step():
-    starts, used = decode_chunk([4, 5, 8, 0])
-    assert starts == [3, 4, 7, 0]
-    assert used == [1, 1, 1, 0]
-    assert rope_positions(starts, used, 4, packed_rows(4, 4, 4)) == [0, 4, 0, 0]
+    assert rope_positions([3, 4, 7, 0], [1, 1, 1, 0], 4, packed_rows(4, 4, 4)) == [0, 4, 0, 0]
 
 
 def test_position_rows_of_prefill_and_verify():
     assert rope_positions([3, 8], [7, 5], 4, packed_rows(12, 2, 4)) == [0, 4, 8, 0, 0]
     # Verify: the draft token at 7 closes the group of 4; 7 + 1 - 4.
     assert rope_positions([6], [3], 4, 1) == [4]
-    assert padded_rope_positions([3, 8], [7, 1], 4, padded_rows(7, 4)) == [[0, 4], [0, 0]]
     with pytest.raises(ValueError, match="rows: expected at least 2, which this chunk produces, found 1"):
         rope_positions([0], [8], 4, 1)
 
