@@ -1,4 +1,4 @@
-"""What every test shares: hypothesis without clocks, notes printed at the end, and torch_npu without CANN."""
+"""What every test shares: one thread, SIGINT that arrives, hypothesis without clocks, notes, torch_npu without CANN."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import fcntl
 import importlib.metadata
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -14,6 +15,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Tensors of tests are slower on many threads, and more so beside another worker. Children of a test have it too.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A suite in the background of a script runs with SIGINT ignored, and so would every child that a test interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine is no fault of the code under test. CI runs the same examples each time; elsewhere new ones are sought.
 settings.register_profile(

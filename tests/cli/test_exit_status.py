@@ -202,9 +202,7 @@ def test_a_full_disk_is_said(environment: Callable[..., dict[str, str]], root: P
 
 def test_an_interrupt_ends_quietly(environment: Callable[..., dict[str, str]], root: Path) -> None:
     script = (
-        "import signal, sys, confbag.cli.plan as plan\n"
-        # A shell that runs this suite in the background makes its children ignore the signal.
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import sys, confbag.cli.plan as plan\n"
         "def run(args):\n"
         "    print('started', flush=True)\n"
         "    import time; time.sleep(60)\n"

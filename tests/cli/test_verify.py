@@ -33,17 +33,6 @@ OURS = (
 )
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tensors this small are slower on many threads, more so beside another test worker."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def results(ran: CompletedProcess[str]) -> dict[tuple[str, str | None], dict[str, Any]]:
     """(provider, variant) -> what was found of it."""
     return {(row["provider"], row["variant"]): row for row in json.loads(ran.stdout)["results"]}
@@ -152,7 +141,6 @@ def test_progress_is_for_a_terminal_only(root: Path, environment: Callable[..., 
 SIMULATED = """
 import sys
 import torch
-torch.set_num_threads(1)
 from simulated_npu import simulate
 from confbag.backends import Platform
 from confbag.cli import main

@@ -15,7 +15,6 @@ os.environ["TRITON_INTERPRET"] = "1"
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-import torch  # noqa: E402
 from mini_engine.engine import Engine  # noqa: E402
 from mini_engine.main import walk  # noqa: E402
 from mini_engine.settings import EngineConfig  # noqa: E402
@@ -29,7 +28,6 @@ SERVE = {"serve.max_batch": 4, "serve.pages": 96, "serve.context": 256}
 
 
 def main() -> None:
-    torch.set_num_threads(1)
     prompts = [bytes.fromhex(text) for text in json.load(sys.stdin)]
     _, bound = walk(load(ROOT / "examples" / "configs" / "cpu-laptop.yaml", SERVE, schema=EngineConfig, env={}))
     calls: Counter[str] = Counter()

@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[2]
 for folder in (ROOT, ROOT / "tests", Path(__file__).parent):
     sys.path.insert(0, str(folder))
 
-import torch  # noqa: E402
 from dense_dsv4 import Walk  # noqa: E402
 from mini_engine.main import engine_of, walk  # noqa: E402
 from mini_engine.settings import EngineConfig  # noqa: E402
@@ -47,7 +46,6 @@ MACHINE = Platform(
 
 
 def main() -> None:
-    torch.set_num_threads(1)
     asked = json.load(sys.stdin)
     simulate()
     config = ROOT / "examples" / "configs" / "cpu-deepseek-v4-mini.yaml"
