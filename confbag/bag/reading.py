@@ -33,7 +33,14 @@ def keys_of(schema: type[Config]) -> Keys:
         retired(schema),
         schemas=names_of(schema),
         elsewhere=functools.partial(elsewhere, besides=schema),
+        recorded=_recorded,
     )
+
+
+def _recorded(name: str) -> list[tuple[str, str]]:
+    from confbag.sources.fields import answers_to  # here: only a mistake pays for reading the records
+
+    return answers_to(name)
 
 
 def overrides_of(schema: type[Config], source: str, changes: Mapping[str, Any], order: int = 0) -> tuple[Setting, ...]:

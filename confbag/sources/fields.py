@@ -160,6 +160,12 @@ def kind_of(name: str) -> Kind | None:
     )
 
 
+def answers_to(name: str) -> list[tuple[str, str]]:
+    """The engines whose record has a field of that underscored name, each with our key that it sets as it is."""
+    found = [(kind, (fields_of(kind) or {}).get(name)) for kind in kinds()]
+    return [(kind, one.key) for kind, one in found if one is not None and one.key is not None and not one.inverted]
+
+
 def fields_of(kind: str) -> Mapping[str, Field] | None:
     """Every spelling of every field of a record, underscored, or None for an unknown kind."""
     known = kind_of(kind)

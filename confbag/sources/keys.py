@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ class Keys:
     retired: old key -> replacement.
     schemas: the names of the schema and of those that it is made from, `package.module:Class`.
     elsewhere: tells how to read a key that only another installed schema has; None where none has it.
+    recorded: the engines whose record has a field of a name, each with the key that answers to it.
     """
 
     leaves: Collection[str]
@@ -34,6 +35,7 @@ class Keys:
     retired: Mapping[str, str] = field(default_factory=dict)
     schemas: tuple[str, ...] = ()
     elsewhere: Callable[[str], str | None] = lambda key: None
+    recorded: Callable[[str], Iterable[tuple[str, str]]] = lambda name: ()
 
     def __post_init__(self) -> None:
         leaves = frozenset(self.leaves)
@@ -103,9 +105,9 @@ class Keys:
             )
         if key == "preset":
             return "is not a setting; name a preset with --preset, load(preset=...) or the key `preset` of a file"
-        engine, meant = self._recorded(key)
-        if meant is not None:
-            return f"is what {engine} calls {meant}; write {meant}"
+        for engine, ours in self.recorded(key.rpartition(".")[2].replace("-", "_")):
+            if ours in self.leaves:
+                return f"is what {engine} calls {ours}; write {ours}"
         if suggest and (there := self.elsewhere(key)) is not None:
             return f"unknown key; {there}"
         meant = self._meant(key) if suggest else None
@@ -122,16 +124,6 @@ class Keys:
         parts = key.split(".")
         above = (".".join(parts[:count]) for count in range(1, len(parts)))
         return next((name for name in above if name in self.leaves), None)
-
-    def _recorded(self, key: str) -> tuple[str | None, str | None]:
-        """The engine whose record has a field of that name, and the key that answers to it."""
-        from confbag.sources.fields import fields_of, kinds  # here: only a mistake pays for reading the records
-
-        for kind in kinds():
-            field = (fields_of(kind) or {}).get(key.rpartition(".")[2].replace("-", "_"))
-            if field is not None and field.key in self.leaves and not field.inverted:
-                return kind, field.key
-        return None, None
 
     def _meant(self, key: str) -> str | None:
         found = nearest(key, self.leaves) or nearest(key, self.namespaces) or nearest(key, self.retired)
