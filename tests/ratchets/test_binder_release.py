@@ -26,7 +26,6 @@ CONFIGURATION = Configuration(root=Path("/tree"), repository=Path("/tree"), code
 
 @pytest.fixture
 def no_collector():
-    gc.collect()
     gc.disable()
     yield
     gc.enable()
