@@ -14,7 +14,7 @@ from confbag.bag.validation import validate
 from confbag.errors import ConfigError, Fault, RegistrationError
 from confbag.schema.config import Config
 from confbag.schema.frozen import freeze
-from confbag.schema.leaves import leaves, namespaces, retired
+from confbag.schema.leaves import leaves, model_of, namespaces, retired
 from confbag.words.plain import fingerprint, plain
 from confbag.words.provenance import AUTO, Filled, Layer, Setting
 from confbag.words.suggest import nearest
@@ -308,9 +308,9 @@ def _restore(
 
 
 def _flatten(prefix: str, model: BaseModel) -> Iterator[tuple[str, Any]]:
-    for name in type(model).model_fields:
+    for name, field in type(model).model_fields.items():
         value = getattr(model, name)
-        if isinstance(value, BaseModel):
+        if model_of(field) is not None:
             yield from _flatten(f"{prefix}{name}.", value)
         else:
             yield f"{prefix}{name}", immutable(value) if isinstance(value, (dict, list)) else value

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from confbag.bag.chains import Chains, alone, winner
@@ -52,10 +52,25 @@ def check_losers(schema: type[Config], chains: Chains) -> list[Fault]:
 def check_defaults(schema: type[Config]) -> None:
     """RegistrationError for a default that is not what its field's annotation says, or that two fields contradict."""
     missing = {key for key, leaf in leaves(schema).items() if leaf.required}
-    for fault in _check(schema, {})[1]:
+    try:
+        faults = _check(schema, {})[1]
+    except PydanticUserError as error:
+        raise RegistrationError(_unbuildable(schema, error)) from error
+    for fault in faults:
         if fault.key not in missing and not (fault.key is None and missing):
             where = f"{schema.__module__}.{schema.__qualname__}: {fault.key}"
             raise RegistrationError(f"{where}: its default: {fault.message}")
+
+
+def _unbuildable(schema: type[Config], error: PydanticUserError) -> str:
+    """Which key is annotated with what cannot be validated."""
+    where = f"{schema.__module__}.{schema.__qualname__}"
+    for leaf in leaves(schema).values():
+        try:
+            TypeAdapter(leaf.annotation)
+        except PydanticUserError:
+            return f"{where}: {leaf.key} is annotated with what cannot be validated; write plain data, or a class of it"
+    return f"{where} cannot be validated: {error.message.splitlines()[0]}"
 
 
 def _check(schema: type[C], settings: Mapping[str, Setting]) -> tuple[C | None, list[Fault]]:

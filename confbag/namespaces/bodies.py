@@ -25,6 +25,7 @@ _GENERATED = frozenset(
 )
 """What the slotted class has of its own."""
 
+_BODIES = (FunctionType, property, classmethod, staticmethod, functools.cached_property)
 _OF_THE_MODEL = frozenset(name for name in dir(BaseModel) if not name.startswith("__"))
 
 
@@ -54,6 +55,8 @@ def _check_model(part: type[BaseModel]) -> None:
         if part.model_config.get(setting) != wanted:
             raise _refused(part, "model_config", f"makes {setting} other than {wanted!r}; leave it out")
     for name, field in part.model_fields.items():
+        if isinstance(field.default, _BODIES):  # pydantic takes it for the default of a parent's field
+            raise _refused(part, name, "has the name of a field of a parent; call it something else")
         if field.alias is not None or field.validation_alias is not None:
             raise _refused(part, name, "has an alias; a setting has one name, so call the field by it")
 
@@ -66,7 +69,7 @@ def _members(part: type[BaseModel]) -> Iterator[tuple[str, Any]]:
         for name in getattr(decorators, kind, ())
     } | {*decorators.field_serializers, *decorators.model_serializers}
     for name, value in vars(part).items():
-        own = isinstance(value, (FunctionType, property, classmethod, staticmethod, functools.cached_property))
+        own = isinstance(value, _BODIES)
         if name in of_pydantic or name in part.model_fields:
             continue
         if name.startswith("__") and name.endswith("__"):

@@ -1,11 +1,12 @@
 """Config: what can be set, which an engine subclasses."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
-from typing import ClassVar
+from types import FunctionType, MappingProxyType
+from typing import Any, ClassVar
 
 from pydantic import Field
 
+from confbag.errors import RegistrationError
 from confbag.namespaces.device import Device
 from confbag.namespaces.disagg import Disagg
 from confbag.namespaces.exec import Exec
@@ -23,6 +24,16 @@ class Config(Namespace):
     """
 
     retired: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        for name, value in vars(cls).items():
+            if isinstance(value, (FunctionType, property)) and name[0] != "_":
+                raise RegistrationError(
+                    f"{cls.__module__}.{cls.__qualname__}.{name} is of the whole schema, and a process reads "
+                    "namespaces; write it into one of them"
+                )
 
     exec: Exec = Field(default_factory=Exec, description="How kernels are chosen and run.")
     device: Device = Field(default_factory=Device, description="The accelerator that this process runs on.")

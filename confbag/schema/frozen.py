@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from confbag.errors import UnresolvedError
 from confbag.namespaces.bodies import kept
 from confbag.namespaces.fields import MODEL, Namespace
-from confbag.schema.leaves import may_be_auto
+from confbag.schema.leaves import may_be_auto, model_of
 from confbag.words.provenance import AUTO
 from confbag.words.table import immutable
 
@@ -28,7 +28,7 @@ def freeze(model: M, place: str = "") -> M:
     """The object that holds a model's values, typed as the model. place: its dotted name; empty for a whole Config."""
     prefix = f"{place}." if place else ""
     values = {
-        name: freeze(value, f"{prefix}{name}") if isinstance(value, BaseModel) else _fixed(value)
+        name: freeze(value, f"{prefix}{name}") if model_of(type(model).model_fields[name]) else _fixed(value)
         for name, value in _held(model).items()
     }
     return cast("M", restore(type(model), place, values))
@@ -51,7 +51,7 @@ def restore(model: type[BaseModel], place: str, values: Mapping[str, Any]) -> An
 def frozen_class(model: type[BaseModel], holes: frozenset[str] = frozenset()) -> type[Any]:
     """The class of a model's objects: of the same name, with its fields, and what else its body holds."""
     body: dict[str, Any] = {
-        **(kept(model, Namespace) if issubclass(model, Namespace) else {}),
+        **kept(model, Namespace),
         **{name: _hole(name) for name in holes},
         "__slots__": (*(name for name in model.model_fields if name not in holes), _PLACE),
         "__module__": model.__module__,

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, cast, get_args, get_origin
+from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel, PlainSerializer
 from pydantic.fields import FieldInfo
@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from confbag.errors import RegistrationError
 from confbag.namespaces.fields import Covers, Merged, OrAuto
 from confbag.schema.config import Config
+from confbag.schema.holdable import no_namespace, parts, refuse, whole
 from confbag.words.plain import finite
 from confbag.words.secret import Secret
 
@@ -75,7 +76,8 @@ def namespaces(schema: type[Config] = Config) -> tuple[str, ...]:
 @functools.cache
 def may_be_auto(model: type[BaseModel]) -> frozenset[str]:
     """The fields of one model that a plan may decide, `Auto[...]` ones."""
-    return frozenset(name for name, field in model.model_fields.items() if _is_auto(_parts(_whole(field))))
+    marks = {name: [part.piece for part in parts(whole(field))] for name, field in model.model_fields.items()}
+    return frozenset(name for name, pieces in marks.items() if _is_auto(pieces))
 
 
 def retired(schema: type[Config] = Config) -> Mapping[str, str]:
@@ -94,6 +96,7 @@ def _walk(model: type[BaseModel], prefix: str, instance: BaseModel | None) -> It
         key = prefix + name
         nested = model_of(field)
         if nested is not None:
+            no_namespace(key, nested)
             yield from _walk(nested, f"{key}.", _instance(field, nested, name, instance))
             continue
         if not prefix:
@@ -115,13 +118,15 @@ def _instance(field: FieldInfo, nested: type[BaseModel], name: str, instance: Ba
 
 
 def _leaf(key: str, name: str, field: FieldInfo, instance: BaseModel | None) -> Leaf:
-    annotation = _whole(field)
-    made_of = tuple(_parts(annotation))
-    mutable = next((part for part in made_of if part in (list, dict, set, bytearray)), None)
-    if mutable is not None:
+    annotation = whole(field)
+    made_of = tuple(parts(annotation))
+    refuse(key, made_of)
+    marks = [part.piece for part in made_of if not part.inside]
+    secret = any(part.piece is Secret for part in made_of)
+    if getattr(field, "default_factory_takes_validated_data", False):
         raise RegistrationError(
-            f"{key} holds a {mutable.__name__}, which could change under its readers; "
-            "write tuple[X, ...], or tuples of pairs"
+            f"{key} has a default that is made of other fields, which a source may set later; leave it null or auto, "
+            "and let a rule of the engine fill it"
         )
     required = field.is_required() and instance is None
     default = None if required else field.get_default(call_default_factory=True, validated_data={})
@@ -131,47 +136,26 @@ def _leaf(key: str, name: str, field: FieldInfo, instance: BaseModel | None) -> 
         key=key,
         annotation=annotation,
         default=getattr(instance, name) if given else default,
-        auto=_is_auto(made_of),
-        secret=Secret in made_of,
-        fingerprint=extra.get("fingerprint", True) is not False and Secret not in made_of,
+        auto=_is_auto(marks),
+        secret=secret,
+        fingerprint=extra.get("fingerprint", True) is not False and not secret,
         description=field.description or "",
         required=required,
         given=given,
         lock=extra.get("lock", True) is not False,
         covers=tuple(
-            f"{key[: -len(name)]}{exact}" for part in made_of if isinstance(part, Covers) for exact in part.fields
+            f"{key[: -len(name)]}{exact}" for mark in marks if isinstance(mark, Covers) for exact in mark.fields
         ),
-        merged=any(isinstance(part, Merged) for part in made_of),
+        merged=any(isinstance(mark, Merged) for mark in marks),
         serializer=_serializer(field),
     )
 
 
-def _whole(field: FieldInfo) -> Any:
-    """A field's type, with its constraints and marks."""
-    whole: Any = Annotated
-    parts = (field.annotation, *field.metadata)
-    return whole[parts] if field.metadata else field.annotation
-
-
-def _is_auto(made_of: Iterable[Any]) -> bool:
-    return any(isinstance(part, OrAuto) for part in made_of)
+def _is_auto(marks: Iterable[Any]) -> bool:
+    return any(isinstance(mark, OrAuto) for mark in marks)
 
 
 def _serializer(field: FieldInfo) -> Callable[[Any], Any] | None:
     """The function of a field's PlainSerializer, which takes the value alone."""
     found: Any = next((mark.func for mark in field.metadata if isinstance(mark, PlainSerializer)), None)
     return cast("Callable[[Any], Any] | None", found)
-
-
-def _parts(annotation: Any) -> Iterator[Any]:
-    """Everything that an annotation is made of: types, metadata and the values of literals."""
-    origin = get_origin(annotation)
-    if origin is None:
-        yield annotation
-        return
-    yield origin
-    for part in get_args(annotation):
-        if origin is Literal:
-            yield part
-        else:
-            yield from _parts(part)

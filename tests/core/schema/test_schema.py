@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import jsonschema
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from confbag import Config, ConfigError, RegistrationError, Secret, load
 from confbag.namespaces.fields import Auto, Namespace, Positive
@@ -82,8 +82,8 @@ def test_types_that_text_can_say() -> None:
 
 
 def test_a_bag_has_no_mutable_values() -> None:
-    class Loose(BaseModel):
-        hosts: list[str] = []
+    class Loose(Namespace):
+        hosts: list[str] = Field(default_factory=list)
 
     class LooseConfig(Config):
         loose: Loose = Loose()
