@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from confbag.backends.decide.asked import PIN, PREFER, REFERENCE_ONLY
-from confbag.backends.decide.places import clashes, unknown, wrong
+from confbag.backends.decide.places import clashes, unknown, wrong, wrong_sites
 from confbag.backends.declare.op import Op
 from confbag.backends.declare.registry import Registry
 from confbag.backends.declare.slots import Slot
@@ -47,6 +47,9 @@ def _all(said: Bag | Draft, registry: Registry) -> Iterator[tuple[Setting | None
         value = values.get(key)
         if isinstance(value, str) and value != AUTO and value not in choices:
             yield said.setting(key), key, unknown(key.rpartition(".")[2].replace("_", " "), value, choices)
+    for key in dict.fromkeys(op.sites for op in registry.ops.values() if op.sites is not None):
+        for message in wrong_sites(key, values.get(key), registry):
+            yield said.setting(key), key, message
     pins = _pairs(values.get(PIN, ()))
     who = said.entries(PIN) if pins else {}
     for place, provider in pins:

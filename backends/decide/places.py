@@ -9,6 +9,7 @@ from typing import Any
 from confbag.backends.declare.registry import Registry
 from confbag.backends.declare.slots import FORMS, Sites, Slot
 from confbag.backends.words.rejection import say
+from confbag.schema.holdable import has_fields, parts
 from confbag.words.suggest import nearest
 from confbag.words.text import listed
 
@@ -37,6 +38,23 @@ def wrong(text: str, values: Mapping[str, Any], registry: Registry) -> str | Non
         return f"{op.sites} is {held}, so no site of {op.name} can be named; set it to their number or their names"
     missing = sites.missing(slot.site)
     return f"{text} names no site by {' and '.join(missing)}; {op.name} has {sites}" if missing else None
+
+
+def wrong_sites(key: str, value: Any, registry: Registry) -> Iterator[str]:
+    """What is wrong with the sites that a setting holds: what names none, and facts that no op asks of them. Where the
+    schema has a class for a site, its fields are declared there."""
+    told = Sites.wrong(value)
+    if told is not None:
+        yield told
+        return
+    known = {fact.partition(".")[2] for op in registry.ops.values() if op.sites == key for fact in op.site_facts}
+    sites = Sites.of(value)
+    if sites is None or not known or any(has_fields(part.piece) for part in parts(registry.keys[key].annotation)):
+        return
+    for name, said in sites.facts.items():
+        for fact in said:
+            if fact not in known:
+                yield unknown(f"fact of site {name},", fact, known)
 
 
 def clashes(pins: Sequence[tuple[str, str]], values: Mapping[str, Any], registry: Registry) -> Iterator[str]:

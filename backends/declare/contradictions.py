@@ -15,6 +15,7 @@ from confbag.backends.words.conditions import Condition
 from confbag.bag.schemas import elsewhere
 from confbag.bag.validation import validate
 from confbag.errors import RegistrationError
+from confbag.schema.holdable import parts
 from confbag.words.provenance import AUTO, Layer, Setting
 from confbag.words.suggest import nearest
 from confbag.words.text import listed
@@ -33,6 +34,12 @@ def refuse(registry: Registry) -> None:
             _generality(registry, op, keys)
         if op.sites is not None:
             names.setting(op.sites, f"op {op.name}: sites")
+            held = {part.piece for part in parts(names.leaves[op.sites].annotation) if not part.inside}
+            if not held & {int, tuple, Sequence, Mapping, Any}:
+                raise RegistrationError(
+                    f"op {op.name}: sites: {op.sites} can hold none; declare it as a number, as tuple[str, ...], or as "
+                    "a mapping of names to facts"
+                )
         names.condition(op.applies, f"op {op.name}: applies")
         for feature, condition in op.asks.items():
             names.condition(condition, f"op {op.name}: asks {feature}", op)

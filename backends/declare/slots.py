@@ -20,12 +20,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from confbag.words.provenance import AUTO
+
 PHASES = ("prefill", "decode", "draft")
 """The regimes that an engine's steps are told apart by."""
 
 FORMS = "write OP, OP@REGIME, OP/SITES or OP@REGIME/SITES"
 _NAME = re.compile(r"[A-Za-z0-9_.:/-]+\Z")
 _RANGE = re.compile(r"(\d+)-(\d+)\Z")
+_HELD = "write a number of sites, their names, or a mapping of names to facts"
 
 
 class Regime(NamedTuple):
@@ -79,21 +82,15 @@ class Sites:
     def of(cls, value: Any) -> Sites | None:
         """The sites that a setting holds: a number, a sequence of names, or names with their facts, as a mapping or as
         pairs. None where it holds none of them."""
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            return cls(tuple(map(str, range(value))), True)
-        if not isinstance(value, (list, tuple, Mapping)) or not value:
-            return None
-        pairs: list[Any] = list(value.items() if isinstance(value, Mapping) else value)
-        if all(isinstance(name, str) for name in pairs):
-            return cls(tuple(pairs), False) if _are_names(pairs) else None
-        found = [tuple(pair) for pair in pairs if isinstance(pair, (list, tuple)) and len(pair) == 2]
-        if len(found) < len(value) or not _are_names([name for name, _ in found]):
-            return None
-        try:
-            facts = {name: dict(said) for name, said in found}
-        except (TypeError, ValueError):
-            return None
-        return cls(tuple(facts), False, facts)
+        found = _read(value)
+        return found if isinstance(found, Sites) else None
+
+    @staticmethod
+    def wrong(value: Any) -> str | None:
+        """What is wrong with a setting that somebody set, and that holds no sites; None where it does, or says
+        nothing."""
+        found = _read(value)
+        return found if isinstance(found, str) else None
 
     def chosen(self, pattern: str) -> tuple[str, ...]:
         """The sites that a pattern names, in order."""
@@ -125,13 +122,34 @@ class Sites:
         return f"sites 0 to {len(self.names) - 1}" if self.counted else f"sites {', '.join(self.names)}"
 
 
-def _are_names(names: Any) -> bool:
-    """Whether all are names, each once. A number would read as a place among sites that are counted."""
-    every = list(names)
-    return len(set(map(str, every))) == len(every) and all(
-        isinstance(name, str) and _NAME.match(name) and not name.isdecimal() and not _RANGE.match(name)
-        for name in every
-    )
+def _read(value: Any) -> Sites | str | None:
+    """The sites of a setting, what is wrong with it, or None where it says nothing."""
+    if value is None or value == AUTO:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Sites(tuple(map(str, range(value))), True) if value > 0 else f"is {value}, which is no number of sites"
+    if not isinstance(value, (list, tuple, Mapping)):
+        return f"holds {value!r}; {_HELD}"
+    if not value:
+        return None
+    entries: list[Any] = list(value.items() if isinstance(value, Mapping) else value)
+    named = all(isinstance(entry, str) for entry in entries)
+    pairs = [(entry, {}) for entry in entries] if named else entries
+    facts: dict[str, Mapping[str, Any]] = {}
+    for pair in pairs:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            return f"holds {pair!r}; {_HELD}"
+        name, said = pair
+        # A number would read as a place among sites that are counted.
+        if not isinstance(name, str) or not _NAME.match(name) or name.isdecimal() or _RANGE.match(name):
+            return f"{name!r} cannot name a site: write letters, digits and _ . : / - with a letter among them"
+        if name in facts:
+            return f"names the site {name!r} twice; name it once"
+        try:
+            facts[name] = dict(said)
+        except (TypeError, ValueError):
+            return f"site {name} holds {said!r}; write a mapping of its facts"
+    return Sites(tuple(facts), False, {} if named else facts)
 
 
 def spelled(names: Sequence[str]) -> str:

@@ -48,7 +48,7 @@ def parts(annotation: Any, *, inside: bool = False, within: tuple[Any, ...] = ()
                 yield from parts(piece, inside=deeper, within=within)
         return
     yield Part(annotation, inside)
-    if annotation not in within:
+    if has_fields(annotation) and annotation not in within:
         for below in _fields(annotation):
             yield from parts(below, inside=True, within=(*within, annotation))
 
@@ -82,12 +82,17 @@ def no_namespace(key: str, model: type[BaseModel]) -> None:
         )
 
 
-def _fields(piece: Any) -> list[Any]:
-    if isinstance(piece, type) and issubclass(piece, BaseModel):
+def has_fields(piece: Any) -> bool:
+    """Whether a piece is a class whose fields are declared: a model, a dataclass, a TypedDict."""
+    return isinstance(piece, type) and (
+        issubclass(piece, BaseModel) or dataclasses.is_dataclass(piece) or typing.is_typeddict(piece)
+    )
+
+
+def _fields(piece: type[Any]) -> list[Any]:
+    if issubclass(piece, BaseModel):
         return [whole(field) for field in piece.model_fields.values()]
-    if isinstance(piece, type) and dataclasses.is_dataclass(piece):
-        return list(typing.get_type_hints(piece, include_extras=True).values())
-    return []
+    return list(typing.get_type_hints(piece, include_extras=True).values())
 
 
 def whole(field: FieldInfo) -> Any:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confbag import Bag, Config, ConfigError, DeclaredOnlyError, load
-from confbag.backends import Op, Plan, Platform, Registry, Requires, make_plan
+from confbag import Bag, Config, ConfigError, DeclaredOnlyError, RegistrationError, load
+from confbag.backends import Need, Op, Plan, Platform, Registry, Requires, make_plan
 from confbag.backends.bind.bound import NotBoundError
 from confbag.backends.declare.slots import Sites, Slot, expanded
 from confbag.backends.render import html, markdown, page, story, table
@@ -101,6 +101,85 @@ def bag(settings: Mapping[str, Any]) -> Bag:
 
 def decided(plan: Plan, op: str = MIX) -> dict[str, str | None]:
     return {binding.slot: binding.provider for binding in plan.bindings if binding.op == op}
+
+
+GROUPS = "net.groups"
+
+
+class Block(Namespace):
+    """A site whose facts are declared, more of them than an op asks for."""
+
+    weights: str = "bf16"
+    experts: int = 8
+
+
+class Groups(Namespace):
+    """net: process groups, and blocks with a class of their own."""
+
+    groups: Mapping[str, Mapping[str, Any]] = {}
+    typed: Mapping[str, Block] = {}
+    layers: int | None = None
+    policy: str = "first"
+
+
+class GroupConfig(Config):
+    """A schema with process groups."""
+
+    net: Groups = Groups()
+
+
+def reduced(key: str = GROUPS) -> Registry:
+    """An all-reduce whose fast kernel needs one node, and says what its sites are by a key of the schema."""
+    made = Registry(GroupConfig)
+    reducing = Op("acme.reduce", gate, sites=key, site_facts=("weights", "nodes"))
+    reducing.implement("reference", reference, graph=ALWAYS)
+    one_node = Requires(needs=(Need("site.nodes", {"max": 1}, "topology"),))
+    reducing.implement("one_shot", fast, priority=5, requires=one_node, graph=ALWAYS)
+    made.add(reducing)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        ({"0": {"nodes": 2}}, "'0' cannot name a site: write letters"),
+        ({"0-3": {"nodes": 2}}, "'0-3' cannot name a site"),
+        ({"tp": {"nodes": 1}, "tp group": {"nodes": 2}}, "'tp group' cannot name a site"),
+        ({"a@b": {}}, "'a@b' cannot name a site"),
+        ({"a*": {}}, r"'a\*' cannot name a site"),
+        ({"tp": {"ndoes": 2}}, r"unknown fact of site tp, 'ndoes'; did you mean nodes\?"),
+        ({"tp": {"nodes": 1, "colour": "red"}}, "unknown fact of site tp, 'colour'; write one of nodes, weights"),
+    ],
+)
+def test_sites_that_cannot_be_read_are_faults_where_they_were_written(groups: Any, said: str) -> None:
+    asked = load({GROUPS: groups}, schema=GroupConfig, env={})
+    with pytest.raises(ConfigError, match=rf"load argument 1: net.groups: {said}"):
+        make_plan(asked, CPU, registry=reduced())
+
+
+@pytest.mark.parametrize(
+    ("groups", "provider"),
+    [({}, "one_shot"), ({"tp": {"nodes": 2}, "ep.0": {"nodes": 2}}, "reference"), ({"tp-0": {"nodes": 1}}, "one_shot")],
+)
+def test_sites_that_can_be_read_are_planned(groups: Any, provider: str) -> None:
+    plan = make_plan(load({GROUPS: groups}, schema=GroupConfig, env={}), CPU, registry=reduced())
+    assert plan["acme.reduce"].provider == provider
+
+
+def test_a_class_of_sites_declares_their_facts() -> None:
+    asked = load({"net.typed": {"moe": {"weights": "fp8", "experts": 4}}}, schema=GroupConfig, env={})
+    [binding] = make_plan(asked, CPU, registry=reduced("net.typed")).bindings
+    assert (binding.sites, binding.provider) == (("moe",), "one_shot")
+    with pytest.raises(ConfigError, match=r"net\.typed"):
+        load({"net.typed": {"moe": {"wieghts": "fp8"}}}, schema=GroupConfig, env={})
+
+
+def test_no_number_of_sites_is_a_fault_and_a_text_is_no_key_of_sites() -> None:
+    asked = load({"net.layers": 0}, schema=GroupConfig, env={})
+    with pytest.raises(ConfigError, match=r"net\.layers: is 0, which is no number of sites"):
+        make_plan(asked, CPU, registry=reduced("net.layers"))
+    with pytest.raises(RegistrationError, match=r"op acme\.reduce: sites: net\.policy can hold none; declare it"):
+        reduced("net.policy").check()
 
 
 def test_layers_that_are_decided_alike_are_one_binding(plan: Callable[..., Plan]) -> None:

@@ -146,7 +146,7 @@ def test_an_optional_namespace_travels() -> None:
     blob = handoff(bag)
     publish(bag, role="x", allow_auto=True)
     unpublish()
-    assert adopt(blob, schema=ServeConfig, role="y")["serve.draft"] == Draft(depth=4)
+    assert adopt(blob, schema=ServeConfig, role="y", allow_auto=True)["serve.draft"] == Draft(depth=4)
 
 
 def test_a_secret_inside_a_value_hides_the_whole_value() -> None:
