@@ -45,6 +45,7 @@ class Decision(NamedTuple):
     decider: None where nothing was even proposed.
     most: so much of the op's measure at most was it chosen for; None is without bound.
     exclusive: no other was allowed.
+    captured: only what can be captured whole was considered.
     faults, warnings, notes: what keeps the plan from being satisfied, what to act upon, what to know.
     """
 
@@ -53,6 +54,7 @@ class Decision(NamedTuple):
     why: str
     most: int | None = None
     exclusive: bool = False
+    captured: bool = False
     faults: tuple[Rejection, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -81,7 +83,7 @@ def choose(question: Question) -> Decision:
         # What can be captured whole goes first; a reference is no remedy for what cannot.
         whole = _proposed(replace(question, captured=True))
         if whole is not None and whole.row is not None:
-            return whole
+            return _instead(question, whole)
     return _captured(question, _proposed(question) or _fall_back(question))
 
 
@@ -149,6 +151,16 @@ def _captured(question: Question, decision: Decision) -> Decision:
     return decision._replace(warnings=(*decision.warnings, warning))
 
 
+def _instead(question: Question, whole: Decision) -> Decision:
+    """What is captured whole, with a note of what would have been chosen if less were enough."""
+    otherwise = _proposed(question)
+    passed = None if otherwise is None else otherwise.row
+    if passed is None or passed is whole.row or whole.row is None:
+        return whole
+    note = f"{question.slot}: {whole.row.name} and not {passed.name}, which a graph captures {passed.graph} only"
+    return whole._replace(captured=True, notes=(*whole.notes, f"{note}: exec.graph asks for full"))
+
+
 def _by_name(question: Question, asked: Named) -> Decision:
     rows, regime = question.providers.get(asked.provider, []), question.regime_name
     notes = tuple(f"{question.slot}: {one} gives way to {asked}" for one in passed_over(question, asked))
@@ -179,14 +191,15 @@ def _only(
         origin = question.situation.origin(decider.name)
         what = f"a {provider} of {question.op.name}"
         fault = Rejection(provider, "disabled", "implementation", what, "not there", origin)
-    elif not may_run(question, rows[0].provider):
-        fault = _not_listed(question, provider)
+    elif allowed := [row for row in rows if may_run(question, row.provider)]:
+        fault = best_reasons(allowed, question)[0]
     else:
-        fault = best_reasons(rows, question)[0]
+        fault = not_listed(question, provider)
     return Decision(None, decider, why, exclusive=True, faults=(question.fault(fault, namer),))
 
 
-def _not_listed(question: Question, provider: str | None) -> Rejection:
+def not_listed(question: Question, provider: str | None) -> Rejection:
+    """What to say of a provider that exec.kernels.prefer_only does not let run; None for all of them."""
     hint = f"add one that can run to {PREFER}, or leave {PREFER_ONLY} out"
     origin = question.situation.origin(PREFER_ONLY)
     listed = list(dict.fromkeys(preferred(question)))
@@ -220,12 +233,13 @@ def _fallen(question: Question, row: Implementation, why: str) -> str:
 
 
 def _nothing(question: Question) -> Decision:
+    if question.facts[PREFER_ONLY]:
+        listed = [provider for provider in dict.fromkeys(preferred(question)) if provider in question.providers]
+        against = [*_faults(question, listed)] or [question.fault(not_listed(question, None))]
+        return Decision(None, None, "nothing in the list can run here", faults=tuple(against))
     faults = _faults(question, _wanted(question) or list(question.providers))
     if faults:
         return Decision(None, None, "nothing that was proposed can run here", faults=faults)
-    if question.facts[PREFER_ONLY]:
-        refused = _not_listed(question, None)
-        return Decision(None, None, "nothing in the list can run here", faults=(question.fault(refused),))
     needed = "a rule, a priority or a reference"
     undecided = Rejection(None, "disabled", "choice", needed, "none", None, _pick(question))
     return Decision(None, None, "nothing decides between the providers", faults=(question.fault(undecided),))

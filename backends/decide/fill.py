@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,8 +48,11 @@ class Ledger:
         return None if origin == "default" else origin
 
 
-def by_rules(ledger: Ledger, fills: Sequence[Fill], op: str | None) -> None:
-    """Apply the fills that belong after an op (None: before any)."""
+def by_rules(
+    ledger: Ledger, fills: Sequence[Fill], op: str | None, against: Callable[[str, Any], Rejection | None]
+) -> None:
+    """Apply the fills that belong after an op (None: before any). against: what speaks against a value here, which then
+    is left to the next rule."""
     for fill in fills:
         if not fill.when.holds(ledger.facts):
             continue
@@ -57,6 +60,9 @@ def by_rules(ledger: Ledger, fills: Sequence[Fill], op: str | None) -> None:
         for key in fill.set:
             value = fill.value(key, ledger.facts)
             if ledger.facts[key] == AUTO:
+                if not fill.force and (reason := against(key, value)) is not None:
+                    ledger.notes.append(f"{key}: not {value} (rule {fill.name}) - {reason}")
+                    continue
                 ledger.fill(key, value, fill.name, fill.why)
                 acted = True
             elif fill.force and ledger.facts[key] != value:

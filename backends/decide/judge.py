@@ -16,12 +16,19 @@ from confbag.words.provenance import AUTO
 
 def choices(situation: Situation) -> Iterator[Rejection]:
     """A fault for each setting whose value cannot run here, with the first reason against it."""
-    for key, known in situation.registry.choices.items():
-        value = situation.facts[key]
-        rows = known.get(value, ()) if isinstance(value, str) else ()
-        against = [reasons(row, situation) for row in rows]
-        if against and all(against):
-            yield min((found[0] for found in against), key=lambda fault: -fault.rank)
+    for key in situation.registry.choices:
+        found = against(key, situation.facts[key], situation)
+        if found is not None:
+            yield found
+
+
+def against(key: str, value: Any, situation: Situation) -> Rejection | None:
+    """The first reason against a value of a judged setting; None where it can run, or nobody judges it."""
+    rows = situation.registry.choices.get(key, {}).get(value, ()) if isinstance(value, str) else ()
+    judged = [reasons(row, situation) for row in rows]
+    if not judged or not all(judged):
+        return None
+    return min((found[0] for found in judged), key=lambda fault: -fault.rank)
 
 
 def reasons(choice: Choice, situation: Situation) -> list[Rejection]:

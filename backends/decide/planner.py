@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from confbag.backends.decide import fill, judge, names
+from confbag.backends.decide.asked import may_run
 from confbag.backends.decide.check import assumed, best_reasons
-from confbag.backends.decide.choose import Decision, proposal
+from confbag.backends.decide.choose import Decision, not_listed, proposal
 from confbag.backends.decide.facts import gather
 from confbag.backends.decide.plan import Binding, Member, Plan
 from confbag.backends.decide.question import Question, Situation
@@ -50,7 +51,8 @@ def make_plan(bag: Bag, platform: Platform | str | None = None, *, registry: Reg
     wrong = names.check(bag, registry)
     if wrong:
         raise ConfigError(wrong)
-    return _Run(bag, _platform(platform, bag, registry), registry).plan()
+    # What rules filled once is filled anew: it is no source, and nothing that somebody asks for gives way to it.
+    return _Run(bag.unfilled(), _platform(platform, bag, registry), registry).plan()
 
 
 def _platform(given: Platform | str | None, bag: Bag, registry: Registry) -> Platform:
@@ -90,10 +92,10 @@ class _Run:
             ledger.fill(key, new, names.RENAMED, f"{self.bag[key]} is an old name of it")
             ledger.over.add(key)
         ledger.faults += judge.machine(self.situation())
-        fill.by_rules(ledger, registry.fills_after(None, device), None)
+        fill.by_rules(ledger, registry.fills_after(None, device), None, self._against)
         for op in registry.ops.values():
             self._decide(op)
-            fill.by_rules(ledger, registry.fills_after(op.name, device), op.name)
+            fill.by_rules(ledger, registry.fills_after(op.name, device), op.name, self._against)
         ledger.faults += judge.choices(self.situation())
         ledger.faults[:] = judge.together(ledger.faults)
         ledger.warnings += self._untraced()
@@ -115,6 +117,10 @@ class _Run:
         """What is known now, with a slot's own facts beside it."""
         known = {**self.ledger.facts, **facts}
         return Situation(self.bag, self.platform, self.registry, known, dict(self.ledger.filled))
+
+    def _against(self, key: str, value: Any) -> Rejection | None:
+        """What speaks against a value of a judged setting here, which no rule may then fill in."""
+        return judge.against(key, value, self.situation())
 
     def _decide(self, op: Op) -> None:
         """Choose for every used regime of one op, and write down what follows from it."""
@@ -237,10 +243,13 @@ def _explain(part: Part) -> tuple[Rejection, ...]:
     found: list[Rejection] = []
     chosen: list[Implementation] = [decision.row for decision in part.chain if decision.row is not None]
     first: Decision = part.chain[0]
-    for provider, rows in part.question.providers.items():
+    question = replace(part.question, captured=any(decision.captured for decision in part.chain))
+    for provider, rows in question.providers.items():
         if any(row.provider == provider for row in chosen):
             continue
-        against = best_reasons(rows, part.question)
+        against = best_reasons(rows, question)
+        if not against and not may_run(question, provider):
+            against = [not_listed(question, provider)]
         name = None if first.decider is None else first.decider.name
         if not against and chosen:
             code = "pinned-away" if first.exclusive else "lower-priority"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from confbag.backends.declare.choices import needs as _needs
 from confbag.backends.declare.implementation import Implementation
 from confbag.backends.declare.requires import Need
-from confbag.backends.words.levels import ALWAYS, BATCH_INVARIANT, GRAPH, NEVER, NONE
+from confbag.backends.words.levels import ALWAYS, BATCH_INVARIANT, DETERMINISM, GRAPH, NEVER, NONE
 from confbag.backends.words.shapes import (
     FLAG,
     LIST,
@@ -57,12 +57,25 @@ class Column(NamedTuple):
         return getattr(row.requires, self.requires) if self.requires else getattr(row, self.field or self.name)
 
 
+def _determinism(value: Any) -> Any:
+    """A level for all regimes, or one for each; names alone are the regimes in which a row is batch invariant."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, bool):
+        return BATCH_INVARIANT if value else NONE
+    return value if value in DETERMINISM else dict.fromkeys(texts(value), BATCH_INVARIANT)
+
+
 def _positive(value: Any) -> bool:
     return is_whole(value) and bool(value > 0)
 
 
 _PAGES = {"sizes": SIZES, "any": FLAG, "emulated": FLAG}
 _TOPK = Shape("none, any or a positive whole number", lambda value: value in ("none", ANY) or _positive(value))
+_DETERMINISM = Shape(
+    f"true, false, one of {', '.join(DETERMINISM)}, a list of regimes, or a level for each",
+    lambda value: isinstance(value, bool) or WORDS.holds(value) or TEXT_TO_TEXT.holds(value),
+)
 _LEVEL = Shape(f"true, false or one of {', '.join(GRAPH)}", lambda value: isinstance(value, bool) or value in GRAPH)
 
 
@@ -82,8 +95,12 @@ def _shown_cache(dtypes: Sequence[str]) -> str:
 
 
 def _shown_levels(levels: Mapping[str, str]) -> str:
-    """The phases in which it is batch invariant."""
-    return ", ".join(phase for phase, level in levels.items() if level == BATCH_INVARIANT)
+    """The regimes in which it is batch invariant, `yes` where it has none, and any other level with its regime."""
+    found = []
+    for regime, level in levels.items():
+        shown = regime if level == BATCH_INVARIANT else f"{regime} {level}".strip()
+        found.append(shown or "yes")
+    return ", ".join(found)
 
 
 def _kind_needs(row: Row) -> Iterable[Need]:
@@ -199,9 +216,9 @@ COLUMNS = (
     Column("features", WORDS, requires="features"),
     Column(
         "deterministic",
-        WORDS,
+        _DETERMINISM,
         field="determinism",
-        parse=lambda phases: dict.fromkeys(texts(phases), BATCH_INVARIANT),
+        parse=_determinism,
         read=_levels,
         show=_shown_levels,
     ),

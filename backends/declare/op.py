@@ -305,5 +305,6 @@ def _levels(declared: str | Mapping[str, str], regimes: Sequence[str | None], wh
                 f"{where}: unknown determinism level {level!r}; write one of {', '.join(DETERMINISM)}"
             )
         if regime not in regimes:
-            raise RegistrationError(f"{where}: determinism for phase {regime!r}, which it does not take")
+            taken = f"; it takes {', '.join(map(str, regimes))}" if None not in regimes else "; write one level for all"
+            raise RegistrationError(f"{where}: determinism for {regime!r}, which it does not take{taken}")
     return levels

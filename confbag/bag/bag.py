@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -217,13 +218,15 @@ class Bag:
     def override(self, source: str, changes: Mapping[str, Any]) -> Bag:
         """The bag with values that nothing else overrides; keys dotted or nested. `source` is named wherever one shows.
 
-        What a rule decided for these keys gives way. When model.path changes, the facts of the checkpoint are read
-        again for the new path, and if they differ every rule's decision is dropped with them: plan such a bag again.
+        What a rule decided for these keys gives way, and for those that they cover. When model.path changes, the facts
+        of the checkpoint are read again for the new path, and if they differ every rule's decision is dropped with
+        them: plan such a bag again.
         """
         from confbag.bag.reading import facts_of, overrides_of
 
         order = 1 + max((one.order for one in self.settings() if one.layer is Layer.OVERRIDE), default=0)
         settings = overrides_of(self.schema, source, changes, order)
+        settings = (*settings, *self._covered(settings))
         dropped = {(setting.key, Layer.RULE) for setting in settings}
         read_from = self.read_from
         path = next((setting.value for setting in settings if setting.key == _PATH), self[_PATH])
@@ -235,6 +238,11 @@ class Bag:
                 dropped |= {(setting.key, Layer.RULE) for setting in self.settings()}
             settings = (*facts, *settings)
         return self._with(settings, dropped, read_from)
+
+    def unfilled(self) -> Bag:
+        """The bag without what rules filled: what a plan starts from."""
+        filled = {(setting.key, setting.layer) for setting in self.settings() if setting.layer is Layer.RULE}
+        return self._with((), filled, self.read_from) if filled else self
 
     def fingerprint(self) -> str:
         """SHA-256 over canonical JSON of every field that does not opt out (`json_schema_extra={"fingerprint":
@@ -253,6 +261,16 @@ class Bag:
     def settings(self) -> tuple[Setting, ...]:
         """Every setting of every source, the defaults left out."""
         return tuple(setting for chain in self._chains.values() for setting in chain)
+
+    def _covered(self, settings: Iterable[Setting]) -> list[Setting]:
+        """What these settings say of the keys that they cover, and that a rule had filled."""
+        given = {setting.key: setting for setting in settings}
+        return [
+            replace(setting, key=exact, text=None, why=f"{key} was set there and covers it")
+            for key, setting in given.items()
+            for exact in leaves(self.schema)[key].covers
+            if exact not in given and self.setting(exact).layer is Layer.RULE
+        ]
 
     def _with(self, settings: Iterable[Setting], dropped: Collection[tuple[str, Layer]], read_from: str | None) -> Bag:
         chains = dict(self._chains)

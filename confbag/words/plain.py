@@ -32,7 +32,7 @@ def plain(value: Any, reveal: bool = False) -> Any:
     if isinstance(value, Secret):
         return value.reveal() if reveal else str(value)
     if isinstance(value, Concealed):
-        return repr(value)
+        return value.reveal() if reveal else repr(value)
     if isinstance(value, Enum):
         return plain(value.value, reveal)
     if isinstance(value, PurePath):

@@ -75,12 +75,20 @@ class Secret:
 
 
 class Concealed:
-    """What was given for a secret and is no text: an error never shows it, nor does anything else."""
+    """What was given for a secret and is no text: an error never shows it, nor does anything else; `reveal` gives a
+    number to who validates it, and TypeError for what no file could say."""
 
     __slots__ = ("_value",)
 
-    def __init__(self, value: object) -> None:
+    def __init__(self, value: Any) -> None:
         self._value = value
+
+    def reveal(self) -> bool | int | float:
+        """The number itself. TypeError for anything else."""
+        if type(self._value) not in (bool, int, float):
+            raise TypeError("what was given for a secret is no plain data")
+        number: bool | int | float = self._value
+        return number
 
     def __repr__(self) -> str:
         return REDACTED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -16,13 +17,13 @@ def scale(x: Any) -> Any:
     """Twice x. Raises nothing."""
 
 
-def planned(graph: object, *rows: tuple[str, dict[str, Any]]) -> Plan:
+def planned(graph: object, *rows: tuple[str, dict[str, Any]], prefer: Sequence[str] = ()) -> Plan:
     registry = Registry()
     op = Op("demo.scale", scale)
     for provider, fields in rows:
         op.implement(provider, f"vendor.kernels:{provider}", **fields)
     registry.add(op)
-    return make_plan(load({"exec.graph": graph}, env={}), GPU, registry=registry)
+    return make_plan(load({"exec.graph": graph, "exec.kernels.prefer": list(prefer)}, env={}), GPU, registry=registry)
 
 
 PIECES = ("pieces", {"priority": 9, "graph": PIECEWISE})
@@ -38,10 +39,22 @@ def test_true_takes_a_piecewise_row_and_notes_it() -> None:
     assert any("piecewise" in note for note in plan.to_dict()["notes"])
 
 
-def test_full_prefers_what_is_captured_whole_and_says_nothing() -> None:
-    plan = planned("full", PIECES, WHOLE)
+@pytest.mark.parametrize("prefer", [[], ["pieces"]])
+def test_full_takes_what_is_captured_whole_and_why_says_so(prefer: list[str]) -> None:
+    plan = planned("full", PIECES, WHOLE, prefer=prefer)
     assert plan["demo.scale"].provider == "whole"
-    assert (plan.warnings, [note for note in plan.notes if "graph" in note]) == ((), [])
+    assert plan.warnings == ()
+    assert plan.notes == (
+        "demo.scale: whole and not pieces, which a graph captures piecewise only: exec.graph asks for full",
+    )
+    [against] = plan["demo.scale"].rejected
+    assert (against.provider, against.code, against.required) == ("pieces", "graph", "piecewise")
+
+
+def test_full_says_nothing_where_it_changes_nothing() -> None:
+    plan = planned("full", ("pieces", {"priority": 1, "graph": PIECEWISE}), ("whole", {"priority": 9, "graph": ALWAYS}))
+    assert plan["demo.scale"].provider == "whole"
+    assert (plan.warnings, plan.notes) == ((), ())
 
 
 def test_full_where_only_a_reference_is_captured_whole_is_a_downgrade_by_name() -> None:

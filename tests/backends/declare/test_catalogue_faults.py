@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import confbag
 from confbag import Bag
-from confbag.backends import Platform, Registry, make_plan
+from confbag.backends import Op, Platform, Registry, make_plan
 from confbag.backends.declare.catalogue import read
+from confbag.backends.declare.columns import cell
 from confbag.errors import RegistrationError
 from confbag.kernels.attention.contract import ATTENTION
 from confbag.sources.keys import same
@@ -110,7 +111,10 @@ def test_the_wrong_type_in_any_column_names_file_row_and_column(path: Path, colu
         ({"kv": ["fp8"]}, "unknown kv_cache 'fp8' of memory.kv_cache"),
         ({"phases": ["prefil"]}, "unknown phase 'prefil'"),
         ({"phases": []}, "column phases: expected a list of at least one name"),
-        ({"deterministic": ["draft"], "phases": ["prefill"]}, "determinism for phase 'draft', which it does not take"),
+        (
+            {"deterministic": ["draft"], "phases": ["prefill"]},
+            "determinism for 'draft', which it does not take; it takes prefill",
+        ),
         ({"companions": {"verify": "x"}}, "companions: unknown phase 'verify'"),
         ({"companions": {"draft": "nobody"}}, "unknown companion 'nobody' for draft"),
         ({"features": ["windows"]}, "unknown feature 'windows'; did you mean window?"),
@@ -273,3 +277,49 @@ def test_our_own_files_read_the_same_by_the_strict_reader(path: Path) -> None:
     assert not faults
     assert strict is not None
     assert same(read(path.name), strict.data)
+
+
+def contract(x: int) -> int:
+    """Any number. Raises nothing."""
+    return x
+
+
+@pytest.mark.parametrize(
+    ("written", "levels"),
+    [
+        (True, {None: "batch_invariant"}),
+        (False, {None: "none"}),
+        ("batch_invariant", {None: "batch_invariant"}),
+        ("run_to_run", {None: "run_to_run"}),
+    ],
+)
+def test_a_row_of_an_op_without_regimes_says_its_level(tmp_path: Path, written: Any, levels: dict[Any, str]) -> None:
+    registry = Registry()
+    registry.add(Op("acme.linear", contract))
+    path = tmp_path / "linear.yaml"
+    path.write_text(
+        yaml.safe_dump({"op": "acme.linear", "engine": "Acme", "rows": [{"provider": "fp8", "deterministic": written}]})
+    )
+    registry.catalogue(path)
+    [row] = registry.rows("acme.linear")
+    assert row.determinism == levels
+    again = tmp_path / "again.yaml"
+    again.write_text(
+        yaml.safe_dump(
+            {"op": "acme.linear", "engine": "Acme", "rows": [{"provider": "fp8", "deterministic": ["decode"]}]}
+        )
+    )
+    with pytest.raises(RegistrationError, match="determinism for 'decode', which it does not take; write one level"):
+        Registry.catalogue(registry, again)
+
+
+def test_a_row_says_a_level_for_each_regime(tmp_path: Path) -> None:
+    registry = Registry()
+    registry.add(Op("acme.mix", contract, phases=("prefill", "decode")))
+    path = tmp_path / "mix.yaml"
+    said = {"prefill": "run_to_run", "decode": "batch_invariant"}
+    rows = [{"provider": "both", "deterministic": said}, {"provider": "some", "deterministic": ["decode"]}]
+    path.write_text(yaml.safe_dump({"op": "acme.mix", "engine": "Acme", "rows": rows}))
+    registry.catalogue(path)
+    assert [dict(row.determinism) for row in registry.rows("acme.mix")] == [said, {"decode": "batch_invariant"}]
+    assert [cell(row, "deterministic") for row in registry.rows("acme.mix")] == ["prefill run_to_run, decode", "decode"]

@@ -1,0 +1,56 @@
+"""A planned bag is planned again: what rules filled once is no source, and nothing that is asked gives way to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from confbag import Bag, get_exec, load, override, publish
+from confbag.backends import make_plan
+from confbag.process.context import unpublish
+
+GPU = "cuda:sm90"
+
+
+@pytest.fixture
+def planned() -> Iterator[Bag]:
+    yield make_plan(load(env={}), GPU).bag
+    unpublish()
+
+
+def test_a_planned_bag_is_planned_to_the_same(planned: Bag) -> None:
+    again = make_plan(planned, GPU)
+    assert again.bag == planned
+    assert again.bag.chain("exec.attention.decode") == planned.chain("exec.attention.decode")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"exec.attention.backend": "triton"},
+        {"exec.attention.decode": "triton"},
+        {"exec.kernels.pin": {"attention": "triton"}},
+        {"exec.kernels.prefer": ["triton"]},
+    ],
+)
+def test_what_an_override_asks_for_is_planned(planned: Bag, changes: Mapping[str, Any]) -> None:
+    assert planned.exec.attention.decode == "fa3"
+    plan = make_plan(planned.override("test", changes), GPU)
+    assert plan["attention@decode"].provider == "triton"
+    assert plan.bag.exec.attention.decode == "triton"
+    assert (plan.faults, plan.notes) == ((), ())
+
+
+def test_an_override_that_rules_would_answer_otherwise_has_no_fault(planned: Bag) -> None:
+    plan = make_plan(planned.override("test", {"exec.deterministic": True}), GPU)
+    assert plan.faults == ()
+    assert plan.bag.values() == make_plan(load({"exec.deterministic": True}, env={}), GPU).bag.values()
+
+
+def test_a_general_key_covers_what_rules_filled_while_it_is_overridden(planned: Bag) -> None:
+    publish(planned, role="test")
+    with override("test", {"exec.attention.backend": "triton"}):
+        assert (get_exec().attention.prefill, get_exec().attention.decode) == ("triton", "triton")
+    assert get_exec().attention.decode == "fa3"
