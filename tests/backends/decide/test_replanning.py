@@ -1,4 +1,4 @@
-"""A planned bag is planned again: what rules filled once is no source, and nothing that is asked gives way to it."""
+"""Planned again, what rules filled is no source and gives way to what is asked; and they fill in only what can run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from confbag import Bag, get_exec, load, override, publish
-from confbag.backends import make_plan
+from confbag.backends import Platform, make_plan
 from confbag.process.context import unpublish
 
 GPU = "cuda:sm90"
@@ -54,3 +54,16 @@ def test_a_general_key_covers_what_rules_filled_while_it_is_overridden(planned: 
     with override("test", {"exec.attention.backend": "triton"}):
         assert (get_exec().attention.prefill, get_exec().attention.decode) == ("triton", "triton")
     assert get_exec().attention.decode == "fa3"
+
+
+@pytest.mark.parametrize(("cubin", "chosen"), [("0.6.13", "pytorch"), ("0.6.14", "flashinfer")])
+def test_a_rule_fills_in_only_what_can_run(cubin: str, chosen: str) -> None:
+    packages = {"torch": "2.14.0", "triton": "3.6.0", "flashinfer-python": "0.6.14", "flashinfer-cubin": cubin}
+    machine = Platform(device="cuda", arch="sm80", toolkit={"cuda": "13.0"}, packages=packages)
+    plan = make_plan(load(env={}), machine)
+    assert plan.faults == ()
+    assert plan.bag.exec.sampling_backend == chosen
+    told = [note for note in plan.notes if note.startswith("exec.sampling_backend: not flashinfer (rule sampling-")]
+    assert len(told) == (chosen == "pytorch")
+    asked = make_plan(load({"exec.sampling_backend": "flashinfer"}, env={}), machine)
+    assert [fault.provider for fault in asked.faults] == ["exec.sampling_backend flashinfer"] * len(told)

@@ -322,4 +322,4 @@ def test_a_row_says_a_level_for_each_regime(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump({"op": "acme.mix", "engine": "Acme", "rows": rows}))
     registry.catalogue(path)
     assert [dict(row.determinism) for row in registry.rows("acme.mix")] == [said, {"decode": "batch_invariant"}]
-    assert [cell(row, "deterministic") for row in registry.rows("acme.mix")] == ["prefill run_to_run, decode", "decode"]
+    assert [cell(row, "deterministic") for row in registry.rows("acme.mix")] == ["decode, prefill run_to_run", "decode"]
