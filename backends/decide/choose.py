@@ -46,6 +46,7 @@ class Decision(NamedTuple):
     most: so much of the op's measure at most was it chosen for; None is without bound.
     exclusive: no other was allowed.
     captured: only what can be captured whole was considered.
+    over: the settings of lower layers that gave way.
     faults, warnings, notes: what keeps the plan from being satisfied, what to act upon, what to know.
     """
 
@@ -55,6 +56,7 @@ class Decision(NamedTuple):
     most: int | None = None
     exclusive: bool = False
     captured: bool = False
+    over: frozenset[str] = frozenset()
     faults: tuple[Rejection, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -163,16 +165,18 @@ def _instead(question: Question, whole: Decision) -> Decision:
 
 def _by_name(question: Question, asked: Named) -> Decision:
     rows, regime = question.providers.get(asked.provider, []), question.regime_name
-    notes = tuple(f"{question.slot}: {one} gives way to {asked}" for one in passed_over(question, asked))
+    passed = passed_over(question, asked)
+    notes = tuple(f"{question.slot}: {one} gives way to {asked}" for one in passed)
+    over = frozenset(one.key for one in passed)
     if asked.shared and regime is not None and rows and all(regime not in row.regimes for row in rows):
         companion = next((row.companions[regime] for row in rows if regime in row.companions), None)
         if companion is not None:
             why = f"{asked.provider} has no {regime} {question.op.kind_of_regime}"
             decision = _only(question, question.providers[companion], companion, companion_of(asked.provider), why)
-            return decision._replace(notes=notes)
+            return decision._replace(notes=notes, over=over)
     decider = PINNED if asked.key == PIN else SETTING
     decision = _only(question, rows, asked.provider, decider, f"{asked.key} names it", asked.origin)
-    return decision._replace(notes=notes)
+    return decision._replace(notes=notes, over=over)
 
 
 def _only(

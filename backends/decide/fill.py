@@ -111,12 +111,14 @@ def by_decisions(
             rule, why = decision.decider.name if decision.decider else "", decision.why
         else:
             rule, why = f"{regime}-unused", f"this {op.kind_of_regime} is not used"
-        _name(ledger, keys[0], provider, rule, why, over=decision is not None and bool(decision.notes))
+        _name(ledger, keys[0], provider, rule, why, over=decision is not None and keys[0] in decision.over)
     order = [decisions[each] for each in ("decode", "prefill", None) if each in decisions]
     last = next((decision for decision in order if decision.row is not None), None)
     for key in dict.fromkeys(general):
         if last is not None and last.row is not None:
-            _name(ledger, key, last.row.provider, last.decider.name if last.decider else "", last.why)
+            rule = last.decider.name if last.decider else ""
+            everywhere = all(key in decision.over for decision in order if decision.row is not None)
+            _name(ledger, key, last.row.provider, rule, last.why, over=everywhere)
     ledger.facts[f"{op.name}:graph"] = min((row.graph for row in rows), key=GRAPH.index, default=ALWAYS)
 
 

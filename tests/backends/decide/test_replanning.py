@@ -67,3 +67,11 @@ def test_a_rule_fills_in_only_what_can_run(cubin: str, chosen: str) -> None:
     assert len(told) == (chosen == "pytorch")
     asked = make_plan(load({"exec.sampling_backend": "flashinfer"}, env={}), machine)
     assert [fault.provider for fault in asked.faults] == ["exec.sampling_backend flashinfer"] * len(told)
+
+
+@pytest.mark.parametrize(("pinned", "general"), [("attention", "triton"), ("attention@decode", "fa3")])
+def test_a_general_key_says_what_runs_where_all_of_it_gave_way(pinned: str, general: str) -> None:
+    bag = load({"exec.attention.backend": "fa3"}, env={}, argv=["--set", f"exec.kernels.pin={{{pinned}: triton}}"])
+    plan = make_plan(bag, GPU)
+    assert (plan.bag.exec.attention.decode, plan.bag.exec.attention.backend) == ("triton", general)
+    assert [note for note in plan.notes if "gives way to the pin" in note]
