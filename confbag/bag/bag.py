@@ -15,7 +15,9 @@ from confbag.bag.validation import validate
 from confbag.errors import ConfigError, Fault, RegistrationError
 from confbag.schema.config import Config
 from confbag.schema.frozen import freeze
+from confbag.schema.given import check_schema
 from confbag.schema.leaves import leaves, model_of, namespaces, retired
+from confbag.words.given import wrong_type
 from confbag.words.plain import fingerprint, plain
 from confbag.words.provenance import AUTO, Filled, Layer, Setting
 from confbag.words.suggest import nearest
@@ -96,6 +98,7 @@ class Bag:
         ignored: what a record held that is not understood, by name, with the reason.
         """
         if _checked is None:
+            check_schema(schema, "Bag", "Bag(MyConfig, settings), or load({'exec.graph': False}) for values")
             chains: Chains = chained(schema, settings)
             config, faults = validate(schema, chains)
             if config is None:
@@ -139,8 +142,8 @@ class Bag:
     def __getitem__(self, key: str) -> Any:
         try:
             return self.values()[key]
-        except KeyError:
-            raise KeyError(self._unknown(key)) from None
+        except (KeyError, TypeError):
+            raise self._missing(key) from None
 
     def values(self) -> Mapping[str, Any]:
         """Every leaf by its dotted key; secrets are Secret objects. Computed once, read-only."""
@@ -151,9 +154,9 @@ class Bag:
 
     def chain(self, key: str) -> tuple[Setting, ...]:
         """Every source that set the key, the lowest first; the first one is its default."""
-        leaf = leaves(self.schema).get(key)
+        leaf = leaves(self.schema).get(key) if isinstance(key, str) else None
         if leaf is None:
-            raise KeyError(self._unknown(key))
+            raise self._missing(key)
         return (Setting(key, leaf.default, Layer.DEFAULT, _DEFAULT), *self._chains.get(key, ()))
 
     def setting(self, key: str) -> Setting:
@@ -283,6 +286,11 @@ class Bag:
         if config is None:
             raise ConfigError(faults)
         return Bag(self.schema, read_from=read_from, ignored=self.ignored, _checked=(chains, config))
+
+    def _missing(self, key: object) -> Exception:
+        if isinstance(key, str):
+            return KeyError(self._unknown(key))
+        return wrong_type("a bag", "a dotted key", key, "bag['exec.graph']")
 
     def _unknown(self, key: str) -> str:
         replacement = retired(self.schema).get(key)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from confbag.bag.arguments import check_arguments, check_variables, check_words
 from confbag.bag.bag import Bag
 from confbag.bag.chains import Chains, chained, entries
 from confbag.bag.plugins import plugin_settings
@@ -24,6 +25,7 @@ from confbag.sources.keys import Keys
 from confbag.sources.overrides import read_mapping, read_overrides
 from confbag.sources.presets import read_preset
 from confbag.sources.yaml import read_file
+from confbag.words.given import wrong_type
 from confbag.words.provenance import Setting
 from confbag.words.text import capped
 
@@ -109,6 +111,10 @@ def read(
     overrides: Mapping[str, Any] | None = None,
 ) -> Draft:
     """What `load` reads, with its faults not yet raised."""
+    check_arguments(schema, preset=preset, model=model, record=record, env=env, overrides=overrides)
+    words = check_words(argv)
+    if env is not None:
+        check_variables(env)
     keys = keys_of(schema)
     plugins = plugin_settings(schema).found
     asked = [_recorded(record, keys)] if record is not None else []
@@ -117,7 +123,7 @@ def read(
         *asked,
         *texts,
         read_environment(os.environ if env is None else env, keys, plugins.environment),
-        read_argv(argv, keys),
+        read_argv(words, keys),
         *([read_overrides("load", overrides, keys)] if overrides is not None else []),
     ]
     presets = [read_preset(text.preset.value, keys, text.preset.origin) for text in texts if text.preset is not None]
@@ -138,9 +144,11 @@ def _file(file: PathLike | Mapping[str, Any], number: int, keys: Keys) -> Found:
         return read_mapping(file, f"load argument {number}", keys)
     if isinstance(file, (str, os.PathLike)):
         return read_file(file, keys)
-    raise TypeError(
-        f"load takes paths of YAML files and mappings of keys to values, not a {type(file).__name__}; "
-        "write load('serve.yaml'), load({'exec.graph': False}) or load(record=Record('sglang', argv=[...]))"
+    raise wrong_type(
+        "load",
+        "paths of YAML files and mappings of keys to values",
+        file,
+        "load('serve.yaml'), load({'exec.graph': False}) or load(record=Record('sglang', argv=[...]))",
     )
 
 

@@ -11,21 +11,27 @@ from confbag.bag.reading import PathLike, checkpoint_of, keys_of
 from confbag.errors import Fault, RegistrationError
 from confbag.schema.config import Config
 from confbag.schema.derived import Derived, fits, plain_value
+from confbag.schema.given import check_schema
 from confbag.schema.leaves import leaves
 from confbag.schema.phrases import described, expected
 from confbag.sources import Found
 from confbag.sources.record import Record, read_record
+from confbag.words.given import called
 from confbag.words.provenance import Layer, Setting
 from confbag.words.text import printable
 
 
 def bag_of(engine: Any, schema: type[Config], model: PathLike | None = None) -> Bag:
     """`Bag.of`."""
+    check_schema(schema, "Bag.of", "Bag.of(server_args, schema_from(ServerArgs))")
     derived = getattr(schema, "derived", None)
     if not isinstance(derived, Derived):
         raise RegistrationError(f"Bag.of takes a schema that schema_from made, and {schema.__qualname__} is none")
     if not isinstance(engine, derived.cls):
-        raise TypeError(f"the schema is one of {derived.cls.__qualname__}, and this is a {type(engine).__qualname__}")
+        whose = derived.cls.__qualname__
+        raise TypeError(
+            f"the schema is one of {whose}, and this is {called(engine)}; write Bag.of({whose}(...), schema)"
+        )
     found = _read(engine, schema, derived)
     answered = _answered(engine, derived)
     record = Found()

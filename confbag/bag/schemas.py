@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from confbag.errors import ConfigError, Fault
 from confbag.schema.config import Config
+from confbag.schema.given import no_schema
 from confbag.schema.leaves import leaves, namespaces
 from confbag.sources.entry_points import EntryPoint, entry_points
 from confbag.sources.plugin_trial import aside, refusals, said
@@ -42,7 +42,7 @@ def find_schema(text: str, where: str = OPTION) -> type[Config]:
     except BaseException as error:  # an engine's own code
         hint = "install it or put its folder on PYTHONPATH" if isinstance(error, ModuleNotFoundError) else "repair it"
         raise ConfigError([Fault(where, None, f"{text} cannot be loaded: {said(error)}; {hint}")]) from error
-    wrong = _wrong(found)
+    wrong = no_schema(found)
     if wrong is not None:
         raise ConfigError([Fault(where, None, f"{text} {wrong}")])
     schema: type[Config] = found
@@ -61,12 +61,3 @@ def elsewhere(key: str, besides: type[Config]) -> str | None:
         if schema is not None and schema is not besides and (key in leaves(schema) or key in namespaces(schema)):
             return f"the schema {point.name} has it; write {OPTION} {point.name}"
     return None
-
-
-def _wrong(found: Any) -> str | None:
-    """What to say of an object that is no schema; None for one that is."""
-    if isinstance(found, type) and issubclass(found, Config):
-        return None
-    if isinstance(found, type):
-        return "is a class, and no Config; write schema_from(CLASS) where it is declared, or subclass confbag.Config"
-    return f"is a {type(found).__name__}, not a class made from confbag.Config"

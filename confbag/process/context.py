@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from confbag.errors import AlreadyPublishedError, NotPublishedError, RoleError, SwapError, UnresolvedError
+from confbag.words.given import wrong_type
 from confbag.words.locks import ForkSafeLock
 from confbag.words.provenance import AUTO
 from confbag.words.suggest import nearest
@@ -116,6 +117,10 @@ def get_disagg() -> Disagg:
 def accessor(name: str, namespace: type[N]) -> Callable[[], N]:
     """The function that reads an engine's own namespace: `get_mine = accessor("mine", Mine)`, then
     `get_mine().answer`."""
+    if not isinstance(name, str):
+        raise wrong_type("accessor", "first the namespace's name", name, "accessor('mine', Mine)")
+    if not isinstance(namespace, type):
+        raise wrong_type("accessor", "second the namespace's class", namespace, f"accessor({name!r}, Mine)")
 
     def get() -> N:
         if _bag is None:
@@ -182,9 +187,7 @@ def bag_in(given: Bag | Planned, what: str) -> Bag:
 
     found = given if isinstance(given, Bag) else getattr(given, "bag", None)
     if not isinstance(found, Bag):
-        raise TypeError(
-            f"{what} takes a Bag or a Plan, not a {type(given).__name__}; write {what}(make_plan(load('serve.yaml')))"
-        )
+        raise wrong_type(what, "a Bag or a Plan", given, f"{what}(make_plan(load('serve.yaml')))")
     return found
 
 
@@ -325,6 +328,8 @@ def _view_of(
     if hold not in ("off", "record", "enforce"):
         raise RoleError(f"hold is {hold!r}; write 'off', 'record' or 'enforce'")
     known = tuple(bag.schema.model_fields)
+    if declares is not None and (isinstance(declares, str) or not isinstance(declares, Collection)):
+        raise wrong_type("declares", "a collection of namespaces", declares, "declares=['exec', 'model']")
     for name in declares or ():
         if name not in known:
             near = nearest(name, known)

@@ -25,6 +25,7 @@ from confbag.errors import RegistrationError
 from confbag.namespaces.fields import Namespace
 from confbag.schema.config import Config
 from confbag.schema.leaves import leaves
+from confbag.words.given import wrong_type
 from confbag.words.secret import Secret
 from confbag.words.suggest import nearest
 
@@ -86,6 +87,16 @@ def schema_from(
     if fields is None:
         what = cls.__qualname__ if isinstance(cls, type) else f"a {type(cls).__name__}"
         raise RegistrationError(f"schema_from takes a dataclass or a pydantic model, not {what}")
+    for argument, value, kind, write in (
+        ("name", name, str, "'server'"),
+        ("record", record, str, "'sglang'"),
+        ("answers", answers, Mapping, "{'tp': 'parallel.tp_size'}"),
+    ):
+        if value is not None and not isinstance(value, kind):
+            takes = "a text" if kind is str else "a mapping of fields to keys"
+            raise wrong_type(f"schema_from({argument}=...)", takes, value, f"{argument}={write}")
+    if isinstance(leave_out, str):
+        leave_out = (leave_out,)
     called = name or _snake(cls.__name__)
     if not called.isidentifier() or called in Config.model_fields or called in _TAKEN:
         raise RegistrationError(f"schema_from: a namespace cannot be called {called!r}; write another with name=")

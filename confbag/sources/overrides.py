@@ -8,6 +8,7 @@ from typing import Any
 from confbag.errors import Fault
 from confbag.sources import Found
 from confbag.sources.keys import Keys
+from confbag.words.given import called
 from confbag.words.provenance import Layer
 
 
@@ -15,8 +16,8 @@ def read_overrides(name: str, values: object, keys: Keys, *, layer: Layer = Laye
     """The settings of `values`, each with the origin `override NAME`."""
     origin = f"{layer.name.lower()} {name}"
     if not isinstance(values, Mapping):
-        kind = type(values).__name__
-        return Found(faults=(Fault(origin, None, f"must be a mapping of keys to values, not {kind}"),))
+        said = f"must be a mapping of keys to values, not {called(values)}; write {{'exec.graph': False}}"
+        return Found(faults=(Fault(origin, None, said),))
     return keys.flatten(values, lambda path: origin, layer=layer)
 
 

@@ -12,6 +12,7 @@ from confbag.sources import Found
 from confbag.sources.fields import Kind, kind_of, kinds
 from confbag.sources.keys import Keys, same, twice
 from confbag.sources.launch import Given, Heard, read_line, take
+from confbag.words.given import wrong_type
 from confbag.words.provenance import Layer, Setting
 from confbag.words.suggest import nearest
 from confbag.words.text import printable
@@ -32,6 +33,18 @@ class Record:
     kind: str
     argv: Sequence[str] | None = None
     values: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, str):
+            raise wrong_type("Record", "first the kind of record", self.kind, "Record('sglang', argv=[...])")
+        if self.argv is not None and (not isinstance(self.argv, Sequence) or isinstance(self.argv, (str, bytes))):
+            write = "Record('sglang', argv=['--tp-size', '8']), and values={'tp_size': 8} for fields"
+            raise wrong_type("Record(argv=...)", "a list of the words of a launch line", self.argv, write)
+        if isinstance(self.values, (str, bytes, int, float, Sequence, type)):
+            write = "Record('sglang', values={'tp_size': 8}), or the object itself, values=server_args"
+            raise wrong_type(
+                "Record(values=...)", "a mapping of fields, or an object that has them", self.values, write
+            )
 
     def __repr__(self) -> str:
         held = f"{len(self.argv)} words" if self.argv is not None else f"a {type(self.values).__name__}"

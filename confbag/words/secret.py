@@ -6,6 +6,8 @@ import hmac
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from confbag.words.given import wrong_type
+
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
@@ -26,6 +28,8 @@ class Secret:
     _text: str
 
     def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise wrong_type("Secret", "a text", text, "Secret('...')")
         object.__setattr__(self, "_text", text)
 
     def reveal(self) -> str:

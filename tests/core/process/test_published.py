@@ -33,7 +33,7 @@ def test_settings_a_bag_and_a_plan(published: Callable[..., Bag]) -> None:
     refused = make_plan(published({"exec.attention.backend": "aiter"}), "cuda:sm90")
     with pytest.raises(PlanError):
         published(refused)
-    with pytest.raises(TypeError, match="published takes a Bag or a Plan, not a int"):
+    with pytest.raises(TypeError, match="published takes a Bag or a Plan, not an int"):
         published(3)
 
 

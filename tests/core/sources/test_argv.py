@@ -106,6 +106,6 @@ def test_overrides_take_dotted_and_nested_mappings_of_any_kind(keys: Keys) -> No
 
 def test_overrides_that_are_none(keys: Keys) -> None:
     (fault,) = read_overrides("tuner", ["exec.graph"], keys).faults
-    assert str(fault) == "override tuner: must be a mapping of keys to values, not list"
+    assert str(fault) == "override tuner: must be a mapping of keys to values, not a list; write {'exec.graph': False}"
     (fault,) = read_overrides("tuner", {"exec.grph": "hunter2"}, keys).faults
     assert str(fault) == "override tuner: exec.grph: unknown key; did you mean exec.graph?"
