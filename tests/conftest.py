@@ -5,13 +5,16 @@ from __future__ import annotations
 import fcntl
 import importlib.metadata
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -35,6 +38,12 @@ settings.load_profile("confbag")
 # Transfers need an engine that `make test-transfer` fetches; named on the command line the folder is collected.
 collect_ignore = ["transfer"]
 
+RAW = re.compile(
+    r"object is not|has no attribute|unhashable|not iterable|subscriptable|expected str|must be str|NoneType|PathLike|"
+    r"positional|keyword argument|unpack|invalid literal|instance of|validation error|pydantic"
+)
+"""What Python itself and pydantic say of an argument of another kind."""
+
 ENVIRONMENTS = Path(__file__).parents[1] / ".venvs"
 
 
@@ -46,6 +55,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("notes")
         for note in sorted(notes):
             terminalreporter.write_line(note)
+
+
+@pytest.fixture(scope="session")
+def refused() -> Callable[[Callable[[], Any], type[Exception], str], None]:
+    """Asserts that a call raises exactly this error, in words of ours that match."""
+
+    def check(call: Callable[[], Any], kind: type[Exception], says: str) -> None:
+        with pytest.raises(Exception) as caught:  # noqa: PT011 -- which one it is, the next line asks
+            call()
+        assert type(caught.value) is kind, repr(caught.value)
+        assert re.search(says, str(caught.value)), str(caught.value)
+        assert not RAW.search(str(caught.value)), str(caught.value)
+
+    return check
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from confbag.schema.leaves import leaves, namespaces, retired
 from confbag.sources import Found
 from confbag.sources.keys import Keys
 from confbag.sources.overrides import read_overrides
-from confbag.words.given import wrong_type
+from confbag.words.given import expect
 from confbag.words.provenance import Setting
 
 PathLike = str | os.PathLike[str]
@@ -47,10 +47,7 @@ def _recorded(name: str) -> list[tuple[str, str]]:
 def overrides_of(schema: type[Config], source: str, changes: Mapping[str, Any], order: int = 0) -> tuple[Setting, ...]:
     """The settings of one `override`, the later of two having the higher order; ConfigError for keys that do not
     exist."""
-    if not isinstance(source, str):
-        raise wrong_type(
-            "override", "first a name for the change, as errors show it", source, "override('warm-up', {...})"
-        )
+    expect(source, str, "override", "first a name for the change, as errors show it", "override('warm-up', {...})")
     found = read_overrides(source, changes, keys_of(schema))
     if found.faults:
         raise ConfigError(found.faults)

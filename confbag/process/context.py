@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from confbag.errors import AlreadyPublishedError, NotPublishedError, RoleError, SwapError, UnresolvedError
-from confbag.words.given import wrong_type
+from confbag.words.given import expect, wrong_type
 from confbag.words.locks import ForkSafeLock
 from confbag.words.provenance import AUTO
 from confbag.words.suggest import nearest
@@ -117,10 +117,8 @@ def get_disagg() -> Disagg:
 def accessor(name: str, namespace: type[N]) -> Callable[[], N]:
     """The function that reads an engine's own namespace: `get_mine = accessor("mine", Mine)`, then
     `get_mine().answer`."""
-    if not isinstance(name, str):
-        raise wrong_type("accessor", "first the namespace's name", name, "accessor('mine', Mine)")
-    if not isinstance(namespace, type):
-        raise wrong_type("accessor", "second the namespace's class", namespace, f"accessor({name!r}, Mine)")
+    expect(name, str, "accessor", "first the namespace's name", "accessor('mine', Mine)")
+    expect(namespace, type, "accessor", "second the namespace's class", "accessor('mine', Mine)")
 
     def get() -> N:
         if _bag is None:

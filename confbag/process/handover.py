@@ -15,7 +15,7 @@ from confbag.process.context import Hold, Planned, bag_in, publish
 from confbag.schema.config import Config
 from confbag.schema.given import check_schema
 from confbag.schema.identity import digest_of
-from confbag.words.given import wrong_type
+from confbag.words.given import expect
 from confbag.words.plain import plain
 from confbag.words.provenance import Layer, Setting
 
@@ -81,8 +81,8 @@ def adopt(
 
     Raises HandoffError when it is damaged, of another version, or would not read the same here.
     """
-    if not isinstance(blob, (bytes, bytearray, str)):
-        raise wrong_type("adopt", "what handoff gave", blob, "adopt(blob), where the parent sent blob = handoff(plan)")
+    sent = "adopt(blob), where the parent sent blob = handoff(plan)"
+    expect(blob, (bytes, bytearray, str), "adopt", "what handoff gave", sent)
     if schema is not None:
         check_schema(schema, "adopt(schema=...)", "adopt(blob, schema=MyConfig)")
     document = _document(blob)

@@ -25,7 +25,7 @@ from confbag.errors import RegistrationError
 from confbag.namespaces.fields import Namespace
 from confbag.schema.config import Config
 from confbag.schema.leaves import leaves
-from confbag.words.given import wrong_type
+from confbag.words.given import expect
 from confbag.words.secret import Secret
 from confbag.words.suggest import nearest
 
@@ -92,9 +92,9 @@ def schema_from(
         ("record", record, str, "'sglang'"),
         ("answers", answers, Mapping, "{'tp': 'parallel.tp_size'}"),
     ):
-        if value is not None and not isinstance(value, kind):
+        if value is not None:
             takes = "a text" if kind is str else "a mapping of fields to keys"
-            raise wrong_type(f"schema_from({argument}=...)", takes, value, f"{argument}={write}")
+            expect(value, kind, f"schema_from({argument}=...)", takes, f"{argument}={write}")
     if isinstance(leave_out, str):
         leave_out = (leave_out,)
     called = name or _snake(cls.__name__)

@@ -12,7 +12,7 @@ from confbag.sources import Found
 from confbag.sources.fields import Kind, kind_of, kinds
 from confbag.sources.keys import Keys, same, twice
 from confbag.sources.launch import Given, Heard, read_line, take
-from confbag.words.given import wrong_type
+from confbag.words.given import expect, wrong_type
 from confbag.words.provenance import Layer, Setting
 from confbag.words.suggest import nearest
 from confbag.words.text import printable
@@ -35,8 +35,7 @@ class Record:
     values: Any = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kind, str):
-            raise wrong_type("Record", "first the kind of record", self.kind, "Record('sglang', argv=[...])")
+        expect(self.kind, str, "Record", "first the kind of record", "Record('sglang', argv=[...])")
         if self.argv is not None and (not isinstance(self.argv, Sequence) or isinstance(self.argv, (str, bytes))):
             write = "Record('sglang', argv=['--tp-size', '8']), and values={'tp_size': 8} for fields"
             raise wrong_type("Record(argv=...)", "a list of the words of a launch line", self.argv, write)

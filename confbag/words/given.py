@@ -11,6 +11,12 @@ def wrong_type(place: str, takes: str, given: object, write: str) -> TypeError:
     return TypeError(f"{place} takes {takes}, not {called(given)}; write {write}")
 
 
+def expect(given: object, kind: type | tuple[type, ...], place: str, takes: str, write: str) -> None:
+    """Raise it for what is none of these kinds."""
+    if not isinstance(given, kind):
+        raise wrong_type(place, takes, given, write)
+
+
 def called(given: object) -> str:
     """What came, by its type: `an int`, `the class Config`, `None`."""
     if given is None:

@@ -6,7 +6,7 @@ import hmac
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from confbag.words.given import wrong_type
+from confbag.words.given import expect
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -28,8 +28,7 @@ class Secret:
     _text: str
 
     def __init__(self, text: str) -> None:
-        if not isinstance(text, str):
-            raise wrong_type("Secret", "a text", text, "Secret('...')")
+        expect(text, str, "Secret", "a text", "Secret('...')")
         object.__setattr__(self, "_text", text)
 
     def reveal(self) -> str:

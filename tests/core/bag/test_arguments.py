@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -26,11 +25,8 @@ from confbag import (
     use_context,
 )
 
-RAW = re.compile(
-    r"object is not|has no attribute|unhashable|not iterable|expected str|NoneType|positional|keyword argument|"
-    r"must be str|invalid literal|validation error|pydantic|instance of"
-)
-"""What Python itself and pydantic say."""
+Call = Callable[[], Any]
+Refused = Callable[[Call, type[Exception], str], None]
 
 
 @dataclass
@@ -40,18 +36,8 @@ class ServerArgs:
     tp: int = 1
 
 
-def loading(**given: Any) -> Callable[[], Any]:
+def loading(**given: Any) -> Call:
     return lambda: load(**{"env": {}, **given})
-
-
-def wrong(call: Callable[[], Any], kind: type[Exception], says: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert type(caught.value) is kind
-    text = str(caught.value)
-    assert re.search(says, text), text
-    assert not RAW.search(text), text
-    assert re.search(r"; (\w+ )?write |, or write ", text), text
 
 
 @pytest.mark.parametrize(
@@ -109,7 +95,10 @@ def wrong(call: Callable[[], Any], kind: type[Exception], says: str) -> None:
         (lambda: load(env={}).chain(["exec.graph"]), r"^a bag takes a dotted key, not a list"),
         (lambda: load(env={}).override(3, {}), r"^override takes first a name for the change, .* not an int"),
         (lambda: accessor(Namespace, "x"), r"^accessor takes first the namespace's name, not the class Namespace"),
-        (lambda: accessor("x", "y"), r"^accessor takes second the namespace's class, not a str; .*accessor\('x', Mine"),
+        (
+            lambda: accessor("x", "y"),
+            r"^accessor takes second the namespace's class, not a str; .*accessor\('mine', Mine",
+        ),
         (lambda: Secret(3), r"^Secret takes a text, not an int"),
         (lambda: adopt(load(env={})), r"^adopt takes what handoff gave, not a Bag; write adopt\(blob\)"),
         (lambda: adopt(None), r"^adopt takes what handoff gave, not None"),
@@ -124,14 +113,14 @@ def wrong(call: Callable[[], Any], kind: type[Exception], says: str) -> None:
         (lambda: schema_from(ServerArgs, answers=["tp"]), r"schema_from\(answers=...\) takes a mapping .* not a list"),
     ],
 )
-def test_an_argument_of_another_kind_is_told_what_to_write(call: Callable[[], Any], says: str) -> None:
-    wrong(call, TypeError, says)
+def test_an_argument_of_another_kind_is_told_what_to_write(refused: Refused, call: Call, says: str) -> None:
+    refused(call, TypeError, f"{says}.*; write " if "; " not in says else says)
 
 
-def test_what_override_changes_is_judged_as_settings_are() -> None:
+def test_what_override_changes_is_judged_as_settings_are(refused: Refused) -> None:
     publish(load(env={}), allow_auto=True)
     said = r"^override warm-up: must be a mapping of keys to values, not an int; write {'exec.graph': False}"
-    wrong(lambda: override("warm-up", 3).__enter__(), ConfigError, said)
+    refused(lambda: override("warm-up", 3).__enter__(), ConfigError, said)
 
 
 def test_no_error_shows_a_value() -> None:
