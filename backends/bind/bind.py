@@ -11,14 +11,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from confbag.backends.bind import _torch_compat, environment, library_loading, native
-from confbag.backends.bind.bound import Absent, Key, NotBoundError, Ops, assemble, by_site
+from confbag.backends.bind.bound import Absent, NotBoundError, Ops, assemble, by_site
 from confbag.backends.bind.library_loading import torch_fault
 from confbag.backends.bind.targets import SIGNATURE, resolve
 from confbag.backends.bind.torch_import import import_torch
 from confbag.backends.platforms.evidence import Evidence
 from confbag.backends.platforms.probe import software
+from confbag.backends.words.place import Parts
 from confbag.backends.words.rejection import Rejection
 from confbag.errors import BindError, ConfigError, DeclaredOnlyError, Fault, RegistrationError, SignatureError
+from confbag.words.given import wrong_type
 from confbag.words.suggest import SUGGESTED, nearest
 from confbag.words.text import capped, count, listed
 
@@ -52,7 +54,7 @@ def bind(plan: Plan, ops: Iterable[str] | None = None, set_environment: bool = T
     exec.compile is on and an op cannot be traced.
     """
     plan.raise_for_faults()
-    chosen = _chosen(plan, None if ops is None else [ops] if isinstance(ops, str) else list(ops))
+    chosen = _chosen(plan, None if ops is None else _slots_of(ops))
     names = _names(plan, chosen)
     faults = environment.conflicts(plan.environment, os.environ, _wanted(plan), unset_too=not set_environment)
     with environment.applied(plan.environment) if set_environment and not faults else nullcontext():
@@ -86,6 +88,15 @@ def _wanted(plan: Plan) -> dict[str, str]:
         for name, value in fill.environment.items()
         if plan.environment.get(name) == value
     }
+
+
+def _slots_of(ops: Any) -> list[str]:
+    """The slots that bind was told, each a text; TypeError for anything else."""
+    slots = [ops] if isinstance(ops, str) or not isinstance(ops, Iterable) else list(ops)
+    for slot in slots:
+        if not isinstance(slot, str):
+            raise wrong_type("bind(ops=...)", "names of slots", slot, "ops=['attention@decode'], as plan.bindings have")
+    return slots
 
 
 def _chosen(plan: Plan, wanted: Sequence[str] | None) -> list[Binding]:
@@ -199,7 +210,7 @@ def _value(
 
 def _slots(
     plan: Plan, names: Mapping[str, tuple[Binding, ...]], functions: Mapping[Implementation, Callable[..., Any]]
-) -> Iterator[tuple[Key, Any]]:
+) -> Iterator[tuple[Parts, Any]]:
     """Every slot by op, site and regime; a measured op also as a whole, its ranges one chain."""
     for held in names.values():
         measured = plan.registry.ops[held[0].op].measure is not None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from confbag.backends.words.place import Parts, parts
 from confbag.errors import ConfbagError
 from confbag.words.suggest import nearest
 from confbag.words.text import listed
@@ -54,13 +55,9 @@ class Absent:
         raise self._error(self._message)
 
 
-Key = tuple[str, str | None, str | None]
-"""An op, a site and a regime."""
-
-
 def assemble(
     attributes: Mapping[str, Any],
-    slots: Mapping[Key, Any],
+    slots: Mapping[Parts, Any],
     bindings: Mapping[str, tuple[Binding, ...]],
     absent: Mapping[str, Absent],
 ) -> Ops:
@@ -79,10 +76,9 @@ def assemble(
     return cast(Ops, made)
 
 
-def _by_slot(slots: Mapping[Key, Any]) -> Callable[[type, Any], Any]:
+def _by_slot(slots: Mapping[Parts, Any]) -> Callable[[type, Any], Any]:
     def get(ops: type, slot: Any) -> Any:
-        op, site, regime = (*(slot if isinstance(slot, tuple) else (slot,)), None, None)[:3]
-        key = (op, None if site is None else str(site), regime)
+        key = parts(slot, "ops")
         if key not in slots:
             raise NotBoundError(_unknown(key, slots))
         return slots[key]
@@ -90,7 +86,7 @@ def _by_slot(slots: Mapping[Key, Any]) -> Callable[[type, Any], Any]:
     return get
 
 
-def _unknown(key: Key, slots: Mapping[Key, Any]) -> str:
+def _unknown(key: Parts, slots: Mapping[Parts, Any]) -> str:
     op, site, regime = key
     sites = [name for name in dict.fromkeys(each[1] for each in slots if each[0] == op) if name is not None]
     regimes = [name for name in dict.fromkeys(each[2] for each in slots if each[0] == op) if name is not None]

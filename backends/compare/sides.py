@@ -14,6 +14,7 @@ from confbag.backends.words.rejection import Rejection
 from confbag.schema.config import Config
 from confbag.schema.identity import digest_of, name_of
 from confbag.schema.leaves import Leaf, leaves
+from confbag.words.given import expect, is_path
 from confbag.words.provenance import AUTO, Layer
 from confbag.words.text import printable, printable_data
 
@@ -125,9 +126,16 @@ class Side:
 def side(source: Plan | Lock, beside: Plan | Lock, schema: type[Config] = Config) -> Side:
     """The side that a plan or a lock is, to be compared with what is beside it: a lock leaves settings out, and those
     are not compared. schema: whose defaults a lock beside another left out."""
+    expect(source, (Plan, Lock), "diff", "plans and locks", _instead(source))
     if isinstance(source, Lock):
         return _of_lock(source, beside.asked.schema if isinstance(beside, Plan) else schema)
     return _of_plan(source, beside)
+
+
+def _instead(given: object) -> str:
+    if is_path(given):
+        return "plan.diff(read_lock(PATH)), from confbag.backends.compare.lock_file"
+    return "plan.diff(make_plan(bag, 'cuda:sm90')), or diff(a, b) of two plans"
 
 
 def _of_plan(plan: Plan, beside: Plan | Lock) -> Side:

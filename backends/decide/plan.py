@@ -13,6 +13,7 @@ from confbag.backends.declare.implementation import Implementation
 from confbag.backends.declare.registry import Registry
 from confbag.backends.declare.slots import PHASES, Slot
 from confbag.backends.platforms.platform import Platform
+from confbag.backends.words.place import parts
 from confbag.backends.words.rejection import Rejection
 from confbag.bag.bag import Bag
 from confbag.errors import PlanError
@@ -177,18 +178,21 @@ class Plan:
             lines = [f"{fault.slot or 'plan'}: {fault.provider or 'the plan'}: {fault}" for fault in self.faults]
             raise PlanError("nothing satisfies this plan:\n" + "\n".join(lines), self.faults)
 
-    def __getitem__(self, slot: str) -> Binding:
-        """The binding of `op` or `op@regime`, and of a site of it after a slash. KeyError names the nearest; an op with
-        regimes needs its regime, and one whose sites differ a site."""
-        place, _, site = slot.partition("/")
+    def __getitem__(self, slot: str | tuple[str | int | None, ...]) -> Binding:
+        """The binding of `op` or `op@regime`, and of a site of it after a slash; or of an op, a site and a regime, as
+        bound ops take them. KeyError names the nearest; an op with regimes needs its regime, and one whose sites differ
+        a site."""
+        op, where, regime = parts(slot, "plan")
+        text = str(Slot(op, regime, where))
+        place, _, site = text.partition("/")
         for binding in self.bindings:
             held = site and binding.sites is not None and site in binding.sites
-            if binding.slot == slot or (held and binding.slot.partition("/")[0] == place):
+            if binding.slot == text or (held and binding.slot.partition("/")[0] == place):
                 return binding
         slots = [binding.slot for binding in self.bindings]
-        alike = [one for one in slots if slot in (one.partition("@")[0], one.partition("/")[0])]
-        hint = f"write {' or '.join(alike)}" if alike else f"did you mean {nearest(slot, slots) or listed(slots)}?"
-        raise KeyError(f"the plan has no {slot!r}; {hint}")
+        alike = [one for one in slots if op in (one.partition("@")[0], one.partition("/")[0])]
+        hint = f"write {' or '.join(alike)}" if alike else f"did you mean {nearest(text, slots) or listed(slots)}?"
+        raise KeyError(f"the plan has no {text!r}; {hint}")
 
     @property
     def members(self) -> tuple[Member, ...]:

@@ -24,6 +24,7 @@ from confbag.backends.words.rejection import Rejection
 from confbag.bag.bag import Bag
 from confbag.errors import ConfigError
 from confbag.schema.identity import name_of
+from confbag.words.given import expect, wrong_type
 
 
 def make_plan(bag: Bag, platform: Platform | str | None = None, *, registry: Registry | None = None) -> Plan:
@@ -38,8 +39,10 @@ def make_plan(bag: Bag, platform: Platform | str | None = None, *, registry: Reg
     `plan.faults`. Raises ConfigError for names that no op or provider answers to, RegistrationError for a registry that
     contradicts itself, PlatformError for a platform that is unknown, TypeError for anything else that is not these.
     """
-    if not isinstance(bag, Bag):
-        raise TypeError(f"make_plan takes a Bag, not a {type(bag).__name__}; write make_plan(load(...))")
+    expect(bag, Bag, "make_plan", "a Bag", "make_plan(load('serve.yaml'))")
+    if registry is not None:
+        write = "make_plan(bag, registry=Registry.installed(bag.schema)), or leave it out"
+        expect(registry, Registry, "make_plan(registry=...)", "a Registry", write)
     registry = Registry.installed(bag.schema) if registry is None else registry
     if not issubclass(bag.schema, registry.schema):
         ours, theirs = name_of(bag.schema), name_of(registry.schema)
@@ -62,9 +65,7 @@ def _platform(given: Platform | str | None, bag: Bag, registry: Registry) -> Pla
     if isinstance(given, str):
         return registry.find_platform(given)
     if given is not None:
-        raise TypeError(
-            f"make_plan takes a Platform or its name, not a {type(given).__name__}; write make_plan(bag, 'cuda:sm90')"
-        )
+        raise wrong_type("make_plan", "a Platform or its name", given, "make_plan(bag, 'cuda:sm90')")
     # An accelerator in the machine is no reason against a bag that asks for its CPU.
     return Platform.cpu() if bag["device.kind"] == "cpu" else Platform.this(registry.probes)
 

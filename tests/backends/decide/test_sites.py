@@ -195,6 +195,8 @@ def test_layers_that_are_decided_alike_are_one_binding(plan: Callable[..., Plan]
     assert (rest.sites, rest.rule) == (("2", "3", "4"), "priority")
     assert pinned[f"{MIX}@decode/3"] is rest
     assert pinned[f"{MIX}@decode/2-4"] is rest
+    assert pinned[MIX, "2-4", "decode"] is pinned[MIX, "3", "decode"] is pinned[MIX, 3, "decode"] is rest
+    assert all(pinned[each.op, each.site, each.regime] is each for each in pinned.bindings)
     with pytest.raises(KeyError, match=r"write acme.mix@decode/0-1\+5 or acme.mix@decode/2-4"):
         pinned[f"{MIX}@decode"]
 
