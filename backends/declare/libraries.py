@@ -9,10 +9,23 @@ from typing import Any
 
 from confbag.backends.declare.requires import NativeOp, Specified
 from confbag.backends.words.rejection import Rejection
+from confbag.backends.words.shapes import FLAG, TEXT, WORDS, Shape, is_whole, shaped, texts
 from confbag.backends.words.spelling import Spelled
 from confbag.errors import RegistrationError
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+_SHAPES = {
+    **dict.fromkeys(("name", "namespace", "environment", "package", "file", "component"), TEXT),
+    "prerequisites": Shape("a module's name or a list of them", WORDS.holds),
+    "ops": Shape(
+        "a list of NativeOp, such as NativeOp('npu::x(Tensor y) -> Tensor')",
+        lambda value: isinstance(value, (list, tuple)) and all(isinstance(op, NativeOp) for op in value),
+    ),
+    "probe_in_child": FLAG,
+    "probe_seconds": Shape("a number of seconds", lambda value: is_whole(value) or isinstance(value, float)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +60,9 @@ class Library(Spelled):
     probe_seconds: float = 120.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "prerequisites", tuple(self.prerequisites))
+        given = {name: value for name in _SHAPES if (value := getattr(self, name)) is not None}
+        shaped(given, _SHAPES, f"library {self.name}")
+        object.__setattr__(self, "prerequisites", texts(self.prerequisites))
         object.__setattr__(self, "ops", tuple(self.ops))
         if not self.namespace.isidentifier():
             raise RegistrationError(
@@ -96,8 +111,6 @@ class Library(Spelled):
                 raise RegistrationError(f"{where}: `{name}` must be a list")
         try:
             return cls(**{**data, "ops": tuple(_native(op, where) for op in data.get("ops", ()))})
-        except (TypeError, AttributeError) as error:
-            raise RegistrationError(f"{where}: a field has the wrong shape ({error})") from error
         except RegistrationError as error:
             raise error if str(error).startswith(where) else RegistrationError(f"{where}: {error}") from error
 

@@ -59,35 +59,37 @@ class Op(Spelled):
         self,
         name: str,
         contract: Callable[..., Any],
-        phases: Sequence[str] = (),
+        phases: str | Sequence[str] = (),
         applies: Mapping[str, Any] | None = None,
-        reference_on: Sequence[str] = (),
+        reference_on: str | Sequence[str] = (),
         reference: str | Sequence[str] = REFERENCE,
-        settings: Mapping[str | None, Sequence[str]] | None = None,
+        settings: Mapping[str | None, str | Sequence[str]] | None = None,
         asks: Mapping[str, Mapping[str, Any]] | None = None,
         sites: str | None = None,
-        site_facts: Sequence[str] = (),
+        site_facts: str | Sequence[str] = (),
         measure: str | None = None,
         ranges: Mapping[str, int | None] | None = None,
         cases: str | None = None,
     ) -> None:
-        if name.count(".") > 3 or not all(part.isidentifier() for part in name.split(".")):
+        if not is_text(name) or name.count(".") > 3 or not all(part.isidentifier() for part in name.split(".")):
             raise RegistrationError(f"op {name!r}: a name is identifiers joined by dots, such as 'kvcache.last_loc'")
         from confbag.backends.declare.signature import check_contract
 
         check_contract(name, contract)
+        given = {name: value for name, value in locals().items() if name in _OP and value is not None}
+        shaped(given, _OP, f"op {name}")
         self.name = name
         self.contract = contract
-        self.regimes = _regimes(name, phases, measure, ranges or {})
+        self.regimes = _regimes(name, texts(phases), measure, ranges or {})
         self.applies = Condition(applies, where=f"op {name}: applies")
-        self.reference_on = tuple(reference_on)
-        self.references = (reference,) if isinstance(reference, str) else tuple(reference)
-        self.settings = {regime: tuple(keys) for regime, keys in (settings or {}).items()}
+        self.reference_on = texts(reference_on)
+        self.references = texts(reference)
+        self.settings = {regime: texts(keys) for regime, keys in (settings or {}).items()}
         self.asks = {
             feature: Condition(when, where=f"op {name}: asks {feature}") for feature, when in (asks or {}).items()
         }
         self.sites = sites
-        self.site_facts = tuple(f"{SITE}{fact}" for fact in site_facts)
+        self.site_facts = tuple(f"{SITE}{_bare(fact, name)}" for fact in texts(site_facts))
         self.measure = measure
         self.cases = None if cases is None else _place("cases", cases, f"op {name}")
         self.implementations: list[Implementation] = []
@@ -189,6 +191,23 @@ class Op(Spelled):
         return f"Op({self.name!r})"
 
 
+_OP = {
+    **dict.fromkeys(("phases", "reference_on", "reference", "site_facts"), WORDS),
+    **dict.fromkeys(("sites", "measure"), TEXT),
+    "applies": Shape("a condition, such as {'spec.active': True}", lambda value: isinstance(value, Mapping)),
+    "settings": Shape(
+        "a mapping of regimes to keys, such as {'decode': ['exec.attention.decode']}, or {None: [KEY]} without regimes",
+        lambda value: isinstance(value, Mapping) and all(map(WORDS.holds, value.values())),
+    ),
+    "asks": Shape(
+        "a mapping of features to conditions, such as {'sink': {'model.sink': True}}",
+        lambda value: isinstance(value, Mapping),
+    ),
+    "ranges": Shape(
+        "a mapping of names to bounds, such as {'few': 32, 'many': None}", lambda value: isinstance(value, Mapping)
+    ),
+    "cases": Shape("a text, 'package.module:callable'", is_text),
+}
 _ROW = {
     **dict.fromkeys(("variant", "graph", "replaces", "engine", "slow", "disabled", "source", "cases"), TEXT),
     "description": Shape("a text", lambda value: isinstance(value, str)),
@@ -261,13 +280,26 @@ def _regimes(
     below = 0
     for number, (regime, most) in enumerate(ranges.items(), 1):
         last = number == len(ranges)
-        if not regime.isidentifier() or not (last if most is None else is_whole(most) and most > below):
+        if (
+            not is_text(regime)
+            or not regime.isidentifier()
+            or not (last if most is None else is_whole(most) and most > below)
+        ):
             raise RegistrationError(
                 f"op {name}: range {regime!r} up to {most!r}: a range has a name of letters and digits and a larger "
                 "bound than the one before it; only the last may have none"
             )
         below = most or below
     return tuple(Regime(regime, most) for regime, most in ranges.items())
+
+
+def _bare(fact: str, name: str) -> str:
+    """A fact of a site, as its op declares it."""
+    if fact.startswith(SITE):
+        raise RegistrationError(
+            f"op {name}: site_facts: {fact!r} is how conditions read it; write {fact.removeprefix(SITE)!r}"
+        )
+    return fact
 
 
 def _taken(op: Op, phases: Any, where: str) -> tuple[str, ...]:

@@ -22,7 +22,9 @@ from confbag.backends.platforms.platform import Platform
 from confbag.backends.words.conditions import Condition
 from confbag.errors import PlatformError, RegistrationError
 from confbag.schema.config import Config
+from confbag.schema.given import check_schema
 from confbag.schema.leaves import Leaf, leaves
+from confbag.words.given import called, expect
 from confbag.words.suggest import nearest
 
 if TYPE_CHECKING:
@@ -54,8 +56,7 @@ class Registry:
     """
 
     def __init__(self, schema: type[Config] = Config) -> None:
-        if not (isinstance(schema, type) and issubclass(schema, Config)):
-            raise TypeError(f"Registry takes a schema, a class made from confbag.Config, not {schema!r}")
+        check_schema(schema, "Registry", "Registry(MyConfig)")
         self.schema = schema
         self.ops: dict[str, Op] = {}
         self.rules: list[Rule] = []
@@ -86,12 +87,14 @@ class Registry:
         """
         from confbag.backends.declare.plugins import installed
 
+        check_schema(schema, "Registry.installed", "Registry.installed(MyConfig)")
         return installed(schema)
 
     # What a plug-in calls
 
     def add(self, op: Op) -> Op:
         """Register an op with the implementations declared on it. Ops are planned in the order of their adding."""
+        expect(op, Op, "Registry.add", "an Op", "registry.add(Op('kvcache.last_loc', last_loc))")
         known = self.ops.get(op.name)
         if known is not None:
             raise RegistrationError(
@@ -105,6 +108,7 @@ class Registry:
 
     def implement(self, op: str, provider: str, target: Target, **row: Any) -> Implementation:
         """Add an implementation to a registered op; the fields are those of `Op.implement`."""
+        expect(op, str, "Registry.implement", "first the name of an op", "registry.implement('kvcache.last_loc', ...)")
         made = build(self._op(op, row.get("source")), provider, target, **row)
         if made.replaces is not None:
             kept = [other for other in self._rows[op] if made.replaces not in (other.provider, other.name)]
@@ -120,6 +124,7 @@ class Registry:
 
     def catalogue(self, path: str | Path) -> None:
         """Add the libraries, rows, facts, rules and fills of a catalogue file; a contradiction names file and row."""
+        expect(path, (str, Path), "Registry.catalogue", "the path of a file", "registry.catalogue('ops.yaml')")
         where = path if isinstance(path, str) else path.name
         data = catalogue.sections(path, where)
         for number, library in enumerate(data.get("libraries", ()), 1):
@@ -167,6 +172,7 @@ class Registry:
 
     def library(self, library: Library) -> Library:
         """Register a native op library, which implementations name in their requirements."""
+        expect(library, Library, "Registry.library", "a Library", "registry.library(Library('acme', 'acme', ...))")
         if library.name in self.libraries:
             raise RegistrationError(f"library {library.name!r} is registered twice")
         self.libraries[library.name] = library
@@ -175,11 +181,15 @@ class Registry:
 
     def device(self, kind: str) -> None:
         """Make a new device kind known."""
+        expect(kind, str, "Registry.device", "the name of a device kind", "registry.device('acme')")
         if kind not in self.devices:
             self.devices.append(kind)
 
     def platform(self, name: str, platform: Platform) -> None:
         """Make a platform known by name, and its device with it."""
+        write = "registry.platform('acme:a1', Platform('acme', 'a1'))"
+        expect(name, str, "Registry.platform", "first a name", write)
+        expect(platform, Platform, "Registry.platform", "second a Platform", write)
         if name in self.platforms:
             raise RegistrationError(f"platform {name!r} is registered twice")
         self.device(platform.device)
@@ -191,10 +201,14 @@ class Registry:
         It is asked whenever this machine is probed: it reads through the evidence, and what only a loaded library can
         tell it asks for in a child, by `evidence.ask`. What it raises becomes a note of the platform.
         """
+        expect(device, str, "Registry.probe", "first a device kind", "registry.probe('acme', look)")
         if device in DEVICES or device in self.probes:
             raise RegistrationError(f"probe of {device}: {device} is probed already")
         if not callable(look):
-            raise RegistrationError(f"probe of {device}: {look!r} is no function of the evidence and the software")
+            raise RegistrationError(
+                f"probe of {device}: {called(look)} is no function of the evidence and the software; "
+                f"write registry.probe({device!r}, look)"
+            )
         self.device(device)
         self.probes[device] = look
 

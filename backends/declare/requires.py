@@ -31,11 +31,12 @@ class NativeOp:
 
     def __post_init__(self) -> None:
         # One schema however it is broken into lines.
-        object.__setattr__(self, "schema", " ".join(self.schema.split()))
-        if not _OP_NAME.match(self.schema):
+        schema = " ".join(self.schema.split()) if isinstance(self.schema, str) else ""
+        if not _OP_NAME.match(schema):
             raise RegistrationError(
                 f"native op {self.schema!r}: expected a schema such as 'npu::compressor(Tensor x) -> Tensor'"
             )
+        object.__setattr__(self, "schema", schema)
 
     @property
     def name(self) -> str:
@@ -133,18 +134,23 @@ _NAMES = Shape("a name or a sequence of names", WORDS.holds)
 _SHAPES = {
     **dict.fromkeys(("device", "arch", "device_features", "components", "toolkit", "dtypes", "features"), _NAMES),
     "head_sizes": Shape(
-        "a sequence of positive whole numbers", lambda value: not value or SIZES.holds(tuple(_iterated(value)))
+        "a positive whole number or a sequence of them",
+        lambda value: value in ((), []) or SIZES.holds(tuple(_iterated(value))),
     ),
     "any_page": FLAG,
     "library": Shape("a library's name, or None", lambda value: value is None or is_text(value)),
     "known_issue": Shape("a sentence, or None", lambda value: value is None or is_text(value)),
-    "native_ops": Shape("a sequence of NativeOp", lambda value: all(isinstance(o, NativeOp) for o in _iterated(value))),
-    "needs": Shape("a sequence of Need", lambda value: all(isinstance(one, Need) for one in _iterated(value))),
+    "native_ops": Shape(
+        "a NativeOp or a sequence of them", lambda value: all(isinstance(o, NativeOp) for o in _iterated(value))
+    ),
+    "needs": Shape(
+        "a Need or a sequence of them", lambda value: all(isinstance(one, Need) for one in _iterated(value))
+    ),
 }
 
 
 def _iterated(value: Any) -> Iterable[Any]:
-    """The members of a sequence; of anything else, itself, which then is no member."""
+    """The members of a sequence; anything else is its only one."""
     return value if isinstance(value, (list, tuple)) else (value,)
 
 
@@ -195,16 +201,16 @@ class Requires(Spelled):
         device_features: str | Iterable[str] = (),
         components: str | Iterable[str] = (),
         toolkit: str | Iterable[str] = (),
-        native_ops: Iterable[NativeOp] = (),
+        native_ops: NativeOp | Iterable[NativeOp] = (),
         library: str | None = None,
         dtypes: str | Iterable[str] = (),
-        head_sizes: Iterable[int] = (),
-        page_sizes: Iterable[int] | None = None,
+        head_sizes: int | Iterable[int] = (),
+        page_sizes: int | Iterable[int] | None = None,
         any_page: bool = False,
-        branching_page_sizes: Iterable[int] | None = None,
+        branching_page_sizes: int | Iterable[int] | None = None,
         features: str | Iterable[str] = (),
         known_issue: str | None = None,
-        needs: Iterable[Need] = (),
+        needs: Need | Iterable[Need] = (),
     ) -> None:
         from confbag.backends.platforms.arch import normalise
 
@@ -218,13 +224,13 @@ class Requires(Spelled):
             put(self, name, _words(given[name]))
         put(self, "arch", tuple(normalise(name) for name in _words(arch)))
         for name in ("native_ops", "head_sizes", "needs"):
-            put(self, name, tuple(given[name]))
+            put(self, name, tuple(_iterated(given[name])))
         for name, sizes in (("page_sizes", page_sizes), ("branching_page_sizes", branching_page_sizes)):
-            if sizes is not None and not SIZES.holds(sizes):
+            if sizes is not None and not SIZES.holds(tuple(_iterated(sizes))):
                 raise RegistrationError(
                     f"{name} {described(sizes)}: expected at least one positive integer, the default first"
                 )
-            put(self, name, None if sizes is None else tuple(sizes))
+            put(self, name, None if sizes is None else tuple(_iterated(sizes)))
         if self.any_page and not self.page_sizes:
             raise RegistrationError("any_page: name the default size in page_sizes")
         put(self, "parsed_components", tuple(Specified.parse(text, "component") for text in self.components))

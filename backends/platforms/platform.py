@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from confbag.backends.platforms import arch as arches
 from confbag.backends.words.spelling import Spelled
 from confbag.errors import PlatformError
+from confbag.words.given import called, expect
 
 if TYPE_CHECKING:
     from confbag.backends.platforms.probe_facts import Look
@@ -76,13 +77,17 @@ class Platform(Spelled):
         if self.count is not None and (type(self.count) is not int or self.count < 0):
             raise PlatformError(f"platform: count {self.count!r}; write how many devices there are")
         put(self, "features", frozenset(_words(self.features, "features")))
-        put(self, "toolkit", MappingProxyType(_toolkit(self.toolkit)))
+        for name, example in (("toolkit", "{'cuda': '12.9'}"), ("packages", "{'torch': '2.9'}")):
+            held = getattr(self, name)
+            if held is not None and not isinstance(held, Mapping):
+                raise PlatformError(f"platform: {name}: expected a mapping, not {called(held)}; write {name}={example}")
+        put(self, "toolkit", MappingProxyType(_toolkit(self.toolkit or {})))
         if self.packages is not None:
             put(self, "packages", MappingProxyType(_packages(self.packages)))
         if self.native_ops is not None:
             put(self, "native_ops", _words(self.native_ops, "native_ops"))
         put(self, "assumed", frozenset(_words(self.assumed, "assumed")))
-        put(self, "notes", tuple(self.notes))
+        put(self, "notes", _words(self.notes, "notes"))
         put(self, "name", self.name or self.spec)
 
     @property
@@ -112,6 +117,7 @@ class Platform(Spelled):
         """The platform that a file describes. Raises ConfigError with every fault, each with its line and column."""
         from confbag.backends.platforms.file import read_platform
 
+        expect(path, (str, os.PathLike), "Platform.load", "the path of a platform file", "Platform.load('a1.yaml')")
         return read_platform(path, devices=devices)
 
     @classmethod
@@ -122,6 +128,7 @@ class Platform(Spelled):
         """
         from confbag.backends.platforms.known import known
 
+        expect(name, str, "Platform.known", "the name of a platform", "Platform.known('cuda:sm90')")
         return known(name)
 
     @classmethod
@@ -139,6 +146,7 @@ class Platform(Spelled):
         added: platforms that plug-ins brought, by name. devices: the kinds that a file may name. probes: as in `this`.
         Raises PlatformError for an unknown name, ConfigError for a file that is wrong.
         """
+        expect(spec, str, "Platform.find", "what --platform takes", "Platform.find('cuda:sm90')")
         if spec == THIS:
             return cls.this(probes)
         if spec in added:
@@ -183,11 +191,14 @@ class Platform(Spelled):
         return Platform, (*facts, self.assumed, self.name, self.notes)
 
 
-def _words(words: Iterable[str], what: str) -> tuple[str, ...]:
-    found = tuple(words)
+def _words(words: str | Iterable[str], what: str) -> tuple[str, ...]:
+    """The words; one may stand by itself."""
+    if not isinstance(words, Iterable):
+        raise PlatformError(f"platform: {what}: expected words, not {called(words)}; write {what}=['...']")
+    found = (words,) if isinstance(words, str) else tuple(words)
     for word in found:
         if not isinstance(word, str) or not word:
-            raise PlatformError(f"platform: {what}: {word!r} is no name")
+            raise PlatformError(f"platform: {what}: {word!r} is no name; write a text")
     return found
 
 
@@ -206,6 +217,8 @@ def _toolkit(toolkit: Mapping[str, str]) -> dict[str, str]:
 def _packages(packages: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, version in packages.items():
+        if not isinstance(name, str) or not isinstance(version, str):
+            raise PlatformError(f"platform: packages: {name!r}: {version!r}; write texts, such as 'torch': '2.9'")
         key = canonical(name)
         if found.setdefault(key, version) != version:
             raise PlatformError(f"platform: packages: {key} has two versions, {found[key]} and {version}")

@@ -13,7 +13,10 @@ from confbag.backends.declare.registry import Registry
 from confbag.backends.declare.signature import check_signature
 from confbag.backends.words.rejection import Rejection
 from confbag.errors import DeclaredOnlyError, RegistrationError
+from confbag.words.given import expect
 from confbag.words.suggest import nearest
+
+_CALL = "check_implementation('kvcache.last_loc', "
 
 
 def check_implementation(
@@ -25,6 +28,14 @@ def check_implementation(
     each of its variants; an Implementation; or a function. Imports the target. Raises DeclaredOnlyError for a
     provider without a target, RegistrationError for a name that is not there or a target that cannot be imported.
     """
+    expect(op, (Op, str), "check_implementation", "first an Op or its name", f"{_CALL}'triton')")
+    if not callable(implementation):
+        takes = "second a provider's name, an Implementation or a function"
+        expect(implementation, (str, Implementation), "check_implementation", takes, f"{_CALL}'triton')")
+    if registry is not None:
+        expect(
+            registry, Registry, "check_implementation", "third a Registry", f"{_CALL}'triton', Registry.installed())"
+        )
     source = registry if registry is not None else _registry_for(op, implementation)
     contract = _op(op, source)
     if isinstance(implementation, str):

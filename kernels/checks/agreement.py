@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from confbag.words.given import expect, wrong_type
+
 GUARD = 32
 """Elements of poison on each side of an operand: a write outside it shows."""
 
@@ -35,6 +37,18 @@ class Case:
     arguments: Callable[[], Arguments]
     tolerance: Tolerance | None = None
     specified: Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.arguments):
+            raise wrong_type(
+                "Case(arguments=...)",
+                "a function that builds the operands",
+                self.arguments,
+                "Case(name, lambda: [torch.zeros(8)])",
+            )
+        if self.tolerance is not None:
+            write = "Tolerance(relative=1e-3, absolute=1e-3)"
+            expect(self.tolerance, Tolerance, "Case(tolerance=...)", "a Tolerance", write)
 
     def difference(self, reference: Callable[..., Any], implementation: Callable[..., Any]) -> str | None:
         """The first difference in words, as `confbag verify` asks for it; None when they agree."""

@@ -126,7 +126,10 @@ def test_a_vendors_catalogue_may_list_libraries(tmp_path: Path) -> None:
         ),
         ("- {name: acme, namespace: acme, package: a, ops: 3}", "library 1: `ops` must be a list"),
         ("- {name: acme, namespace: acme, package: a, prerequisites: b}", "library 1: `prerequisites` must be a list"),
-        ("- {name: acme, namespace: acme, package: 3}", "library 1: a field has the wrong shape"),
+        (
+            "- {name: acme, namespace: acme, package: 3}",
+            "library 1: library acme: field package: expected a text, got the number 3",
+        ),
         (
             "- {name: acme, namespace: acme, package: a, ops: ['npu::x(Tensor y) -> Tensor']}",
             "library acme: npu::x is not in its namespace, acme",
