@@ -32,6 +32,11 @@ class ConfigError(ConfbagError):
     """The configuration is wrong. `faults` holds every fault of the run, not only the first (the command exits 2)."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
+        if isinstance(faults, (str, Fault)) or not isinstance(faults, Iterable):
+            raise TypeError(
+                f"ConfigError takes a list of Faults, not one {type(faults).__name__}; "
+                "write ConfigError([Fault(where, key, message)])"
+            )
         self.faults: tuple[Fault, ...] = tuple(faults)
         super().__init__("\n".join(str(fault) for fault in self.faults))
 

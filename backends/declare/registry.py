@@ -163,6 +163,7 @@ class Registry:
     def choice(self, key: str, value: str, **data: Any) -> Choice:
         """Let a setting that names something by a word take one more: `exec.sampling_backend`, `spec.algorithm`, or an
         engine's own. The other fields are those of a catalogue's `settings`: what it needs."""
+        expect(key, str, "Registry.choice", "first a key", "registry.choice('exec.sampling_backend', 'acme')")
         return self._choose(Choice.of(key, {"value": value, **data}, f"choice {value} of {key}"))
 
     def _choose(self, choice: Choice) -> Choice:

@@ -36,6 +36,10 @@ class NativeOp:
             raise RegistrationError(
                 f"native op {self.schema!r}: expected a schema such as 'npu::compressor(Tensor x) -> Tensor'"
             )
+        if not isinstance(self.dispatch_key, str):
+            raise RegistrationError(
+                f"native op {schema!r}: dispatch_key: expected a text such as 'CPU', got {described(self.dispatch_key)}"
+            )
         object.__setattr__(self, "schema", schema)
 
     @property

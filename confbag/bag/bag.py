@@ -99,6 +99,8 @@ class Bag:
         """
         if _checked is None:
             check_schema(schema, "Bag", "Bag(MyConfig, settings), or load({'exec.graph': False}) for values")
+            if isinstance(settings, (str, Mapping)):
+                raise wrong_type("Bag(settings=...)", "Settings", settings, "load({'exec.graph': False}) for values")
             chains: Chains = chained(schema, settings)
             config, faults = validate(schema, chains)
             if config is None:

@@ -101,6 +101,10 @@ def library(**row: Any) -> Callable[[], Library]:
         (lambda: Registry().platform(CUDA, "x"), r"^Registry.platform takes first a name, not a Platform"),
         (lambda: Registry().device(CUDA), r"^Registry.device takes the name of a device kind, not a Platform"),
         (lambda: Registry().probe(["acme"], one), r"^Registry.probe takes first a device kind, not a list"),
+        (
+            lambda: Registry().choice(3, "acme"),
+            r"^Registry.choice takes first a key, not an int; write registry.choice",
+        ),
         (lambda: Registry().catalogue({"op": "a.b"}), r"^Registry.catalogue takes the path of a file, not a dict"),
         (lambda: Registry().find_platform(CUDA), r"^Platform.find takes what --platform takes, not a Platform"),
         (
@@ -153,6 +157,7 @@ def test_an_argument_of_another_kind_is_told_what_to_write(refused: Refused, cal
         (lambda: Requires(needs="model.kind"), r"needs: expected a Need or a sequence of them"),
         (lambda: Requires(native_ops=NATIVE), r"native_ops: expected a NativeOp or a sequence of them"),
         (lambda: NativeOp(3), r"^native op 3: expected a schema such as 'npu::compressor\(Tensor x\) -> Tensor'"),
+        (lambda: NativeOp(NATIVE, 3), r"^native op .*: dispatch_key: expected a text such as 'CPU', got the number 3"),
         (lambda: NativeOp(None), r"^native op None: expected a schema such as"),
         (library(name=3), r"library 3: field name: expected a text, got the number 3"),
         (library(namespace=3), r"library acme: field namespace: expected a text, got the number 3"),
