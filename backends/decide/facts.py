@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from confbag.backends.declare.derived import DERIVED
+from confbag.backends.declare.derived import DERIVED, in_order
 from confbag.backends.platforms.components import component_version
 from confbag.backends.platforms.platform import Platform
 from confbag.backends.words.conditions import Condition
@@ -33,6 +33,6 @@ def gather(
         )
     for name, derived in DERIVED.items():
         facts[name] = derived.make(*[facts[key] for key in derived.keys])
-    for name, condition in named.items():
-        facts[name] = condition.holds(facts)
+    for name in in_order(named):
+        facts[name] = named[name].holds(facts)
     return facts

@@ -19,12 +19,17 @@ _SECTIONS = {
 }
 
 
+def is_own(path: str | Path) -> bool:
+    """Whether a catalogue is one of ours, which are named without a folder."""
+    return isinstance(path, str) and "/" not in path
+
+
 def read(path: str | Path) -> dict[str, Any]:
     """A catalogue file as plain data: one of ours by its name (`attention.yaml`), or a vendor's by its path.
 
     Raises RegistrationError with every fault of the file, each at its line.
     """
-    if isinstance(path, str) and "/" not in path:
+    if isinstance(path, str) and is_own(path):
         return own(path)
     from confbag.sources.yaml import load_document
 

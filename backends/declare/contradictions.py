@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any
 
-from confbag.backends.declare.derived import DERIVED, PLATFORM_FACTS
+from confbag.backends.declare.choices import Choice, against, literals
+from confbag.backends.declare.derived import DERIVED, PLATFORM_FACTS, in_order
 from confbag.backends.declare.implementation import Implementation
 from confbag.backends.declare.op import Op
-from confbag.backends.declare.requires import Requires
+from confbag.backends.declare.requires import Requires, Specified
 from confbag.backends.declare.rules import Fill, Rule
+from confbag.backends.declare.taken import COMPONENT, REGIMES, TOOLKIT, of_fact, of_ours
+from confbag.backends.platforms.components import components
+from confbag.backends.platforms.platform import TOOLKITS, canonical
 from confbag.backends.words.conditions import Condition
 from confbag.bag.schemas import elsewhere
 from confbag.bag.validation import validate
 from confbag.errors import RegistrationError
 from confbag.schema.holdable import parts
+from confbag.words.once import once
 from confbag.words.provenance import AUTO, Layer, Setting
 from confbag.words.suggest import nearest
 from confbag.words.text import listed
@@ -28,6 +33,8 @@ def refuse(registry: Registry) -> None:
     """Raise RegistrationError for the first contradiction, naming the row, rule or fill that has it."""
     names = _Names(registry)
     for op in registry.ops.values():
+        if (whose := of_ours(op.name)) is not None:
+            raise RegistrationError(f"op {op.name}: its name is {whose}; rename the op")
         for keys in op.settings.values():
             for key in keys:
                 names.setting(key, f"op {op.name}: settings")
@@ -49,7 +56,8 @@ def refuse(registry: Registry) -> None:
         for one, other in itertools.combinations(rows, 2):
             _pair(op.name, one, other)
     for name, condition in registry.named.items():
-        names.condition(condition, registry.named_at.get(name, f"fact {name}"))
+        _named(registry, names, name, condition)
+    in_order(registry.named)
     _twice((*registry.rules, *registry.fills))
     for rule in registry.rules:
         _rule(registry, names, rule)
@@ -58,6 +66,7 @@ def refuse(registry: Registry) -> None:
     for key, choices in registry.choices.items():
         for choice in (choice for rows in choices.values() for choice in rows):
             names.setting(key, choice.source)
+            _choice(registry, choice)
             _requires(registry, names, choice.source, choice.requires)
     for missing in registry.not_arranged:
         for condition in (missing.when, missing.could or Condition()):
@@ -81,12 +90,12 @@ class _Names:
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
         self.leaves = registry.keys
-        decided = {
+        self.decided = {
             *(registry.decided(op, regime) for op in registry.ops.values() for regime in op.regime_names),
             *(f"{op}:graph" for op in registry.ops),
         }
-        self.facts = {*self.leaves, *DERIVED, *PLATFORM_FACTS, "phase", "range", *registry.named, *decided}
-        self.both = decided & self.leaves.keys()
+        self.facts = {*self.leaves, *DERIVED, *PLATFORM_FACTS, *registry.named, *self.decided}
+        self.both = self.decided & self.leaves.keys()
 
     def setting(self, key: str, where: str) -> None:
         if key not in self.leaves:
@@ -96,7 +105,7 @@ class _Names:
         for fact in condition.facts_named():
             self.fact(fact, where, op)
         for fact, values in condition.values_named():
-            self.values(fact, values, where)
+            self.values(fact, values, where, op)
 
     def fact(self, fact: str, where: str, op: Op | None = None) -> None:
         """op: the one whose sites' facts may be read beside all others."""
@@ -104,23 +113,76 @@ class _Names:
             raise RegistrationError(
                 f"{where}: {fact!r} is a key of the schema and what was decided for an op; rename the op or the key"
             )
-        beside = op.site_facts if op is not None else ()
-        if fact not in self.facts and fact not in beside and not fact.startswith(("platform.toolkit.", "component.")):
+        if fact in REGIMES:
+            self.regime(fact, where, op)
+        elif fact.startswith((TOOLKIT, COMPONENT)):
+            self.brought(fact, where)
+        elif fact not in self.facts and fact not in (beside := op.site_facts if op is not None else ()):
             raise RegistrationError(f"{where}: unknown fact {fact!r}{self.hint(fact, {*self.facts, *beside})}")
+
+    def regime(self, fact: str, where: str, op: Op | None) -> None:
+        """A regime is known while a slot of an op that has some is decided, and at no other time."""
+        if op is None:
+            raise RegistrationError(f"{where}: {fact!r} is a fact of one slot, and nothing is asked of one here")
+        if not op.regimes or op.kind_of_regime != fact:
+            has = f"write {op.kind_of_regime!r}" if op.regimes else "leave it out"
+            raise RegistrationError(f"{where}: {op.name} has no {fact}s; {has}")
+
+    def brought(self, fact: str, where: str) -> None:
+        """A component or a toolkit is one that somebody knows: what nobody has would hold nowhere, in silence."""
+        start, there = (COMPONENT, self.components) if fact.startswith(COMPONENT) else (TOOLKIT, self.toolkits)
+        name = fact.removeprefix(start)
+        if (canonical(name) if start == COMPONENT else name) not in there:
+            close = nearest(name, there)
+            hint = f"did you mean {start}{close}?" if close else "name it in a requirement or a platform's facts first"
+            raise RegistrationError(f"{where}: unknown fact {fact!r}; {hint}")
+
+    @once
+    def components(self) -> frozenset[str]:
+        """Every component that somebody brings or asks for."""
+        libraries = [library.component for library in self.registry.libraries.values() if library.component]
+        every = {
+            *(name for one in components().values() for name in (one.name, *one.distributions)),
+            *(each.name for requires in self.required for each in requires.parsed_components),
+            *(Specified.parse(component, "component").name for component in libraries),
+            *(name for platform in self.registry.platforms.values() for name in platform.packages or ()),
+        }
+        return frozenset(map(canonical, every))
+
+    @once
+    def toolkits(self) -> frozenset[str]:
+        """Every toolkit whose version somebody says or asks for."""
+        return frozenset(
+            {
+                *TOOLKITS,
+                *(name for platform in self.registry.platforms.values() for name in platform.toolkit),
+                *(each.name for requires in self.required for each in requires.parsed_toolkit),
+            }
+        )
+
+    @property
+    def required(self) -> Iterator[Requires]:
+        """What rows and values of settings require."""
+        for op in self.registry.ops:
+            yield from (row.requires for row in self.registry.rows(op))
+        for choices in self.registry.choices.values():
+            yield from (choice.requires for rows in choices.values() for choice in rows)
 
     def hint(self, name: str, known: Iterable[str]) -> str:
         """What to write instead, or the schema that has it."""
         there = elsewhere(name, self.registry.schema)
         return f"; {there}" if there else _meant(name, known)
 
-    def values(self, fact: str, values: Iterable[Any], where: str) -> None:
-        choices = self.choices(fact)
+    def values(self, fact: str, values: Iterable[Any], where: str, op: Op | None = None) -> None:
+        regime = op is not None and fact in REGIMES
+        choices = op.regime_names if op is not None and regime else self.choices(fact)
         if choices is None:
             return
+        whose = op.name if op is not None and regime else fact
         for value in values:
             if value is not None and value not in choices:
                 hint = _meant(str(value), map(str, choices)) or f"; it is one of {', '.join(map(str, choices))}"
-                raise RegistrationError(f"{where}: unknown {fact.rpartition('.')[2]} {value!r} of {fact}{hint}")
+                raise RegistrationError(f"{where}: unknown {fact.rpartition('.')[2]} {value!r} of {whose}{hint}")
 
     def choices(self, fact: str) -> Sequence[Any] | None:
         if fact == "platform.device":
@@ -128,24 +190,31 @@ class _Names:
         leaf = self.leaves.get("memory.kv_cache_dtype" if fact == "memory.kv_cache" else fact)
         if leaf is None:
             return None
-        found = tuple(_literals(leaf.annotation))
+        found = tuple(literals(leaf.annotation))
         return (*found, AUTO) if found and leaf.auto else found or None
-
-
-def _literals(annotation: Any) -> Iterator[Any]:
-    if get_origin(annotation) is Literal:
-        yield from get_args(annotation)
-        return
-    parts = list(get_args(annotation))
-    # A type beside the literals, as in `int | Literal["x"]`, takes more than they say.
-    if all(get_origin(part) is not None or part is type(None) or not isinstance(part, type) for part in parts):
-        for part in parts:
-            yield from _literals(part)
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
     close = nearest(name, known)
     return f"; did you mean {close}?" if close else ""
+
+
+def _named(registry: Registry, names: _Names, name: str, condition: Condition) -> None:
+    """A condition with a name is held before anything is decided."""
+    where = registry.named_at.get(name, f"fact {name}")
+    whose = of_fact(name, registry.keys, registry.ops)
+    if whose is not None:
+        raise RegistrationError(f"{where}: {name} is {whose}; give the condition a name of its own")
+    names.condition(condition, where)
+    for fact in condition.facts_named():
+        if fact in names.decided:
+            raise RegistrationError(f"{where}: it is held before {fact} is decided; write that where it is asked")
+
+
+def _choice(registry: Registry, choice: Choice) -> None:
+    wrong = against(choice, registry.choices, registry.keys, registry.ops)
+    if wrong is not None:
+        raise RegistrationError(f"{choice.source}: {wrong}")
 
 
 def _row(registry: Registry, names: _Names, op: Op, row: Implementation) -> None:
@@ -250,7 +319,6 @@ def _twice(rules: Iterable[Rule | Fill]) -> None:
 def _rule(registry: Registry, names: _Names, rule: Rule) -> None:
     where = rule.place
     op = registry.ops.get(rule.op)
-    names.condition(rule.when, f"{where}: when", op)
     if op is None:
         hint = _meant(rule.op, registry.ops) or "; register it first, or leave the rule out where it is not installed"
         raise RegistrationError(f"{where}: unknown op {rule.op!r}{hint}")
@@ -262,6 +330,7 @@ def _rule(registry: Registry, names: _Names, rule: Rule) -> None:
     known = registry.providers(op.name)
     if rule.propose is not None and rule.propose not in known:
         raise RegistrationError(f"{where}: {op.name} has no provider {rule.propose!r}; known: {listed(sorted(known))}")
+    names.condition(rule.when, f"{where}: when", op)
 
 
 def _fill(registry: Registry, names: _Names, fill: Fill) -> None:

@@ -1,11 +1,14 @@
-"""Facts that follow from settings: what each is made of, who is to blame for it, and how it is made; one table."""
+"""Facts that follow from others: those made of settings, in one table, and conditions that have a name, in order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from confbag.backends.words.conditions import Condition
+from confbag.errors import RegistrationError
 from confbag.words.provenance import AUTO
 
 PLAIN_DTYPES = ("float32", "float16", "bfloat16")
@@ -71,3 +74,14 @@ def made_of(fact: str) -> tuple[str, ...]:
     """The settings that a derived fact is made of; any other fact is its own."""
     derived = DERIVED.get(fact)
     return (fact,) if derived is None else derived.keys
+
+
+def in_order(named: Mapping[str, Condition]) -> tuple[str, ...]:
+    """The names of conditions, each after those that it reads. RegistrationError for a circle of them."""
+    read = {name: sorted(named.keys() & set(condition.facts_named())) for name, condition in sorted(named.items())}
+    try:
+        return tuple(TopologicalSorter(read).static_order())
+    except CycleError as error:
+        circle = sorted(set(error.args[1]))
+        told = f"{' and '.join(circle)} read each other" if len(circle) > 1 else f"{circle[0]} reads itself"
+        raise RegistrationError(f"facts that never end: {told}; let one read other facts") from None

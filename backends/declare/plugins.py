@@ -105,6 +105,7 @@ def _load_one(registry: Registry, point: EntryPoint, refused: str | None, *, fat
         _failed(registry, point, refused, fatal=fatal)
         return
     before = _contents(registry)
+    rows = [(op, list(op.implementations)) for op in registry.ops.values()]
     registry._plugin = None if point.name == OURS else point.name
     try:
         with nullcontext() if registry._plugin is None else aside():
@@ -113,7 +114,9 @@ def _load_one(registry: Registry, point: EntryPoint, refused: str | None, *, fat
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # other people's code: SystemExit too
-        _restore(registry, before)
+        vars(registry).update(before)
+        for op, declared in rows:  # an op is shared, by every registry that has it
+            op.implementations[:] = declared
         _failed(registry, point, said(error), fatal=fatal, cause=error)
     finally:
         registry._plugin = None
@@ -137,7 +140,3 @@ def _copied(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _copied(item) for key, item in value.items()}
     return [_copied(item) for item in value] if isinstance(value, list) else value
-
-
-def _restore(registry: Registry, contents: dict[str, object]) -> None:
-    vars(registry).update(contents)

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from confbag.backends.declare import catalogue
 from confbag.backends.declare.arrangements import NotArranged
-from confbag.backends.declare.choices import Choice
+from confbag.backends.declare.choices import Choice, against, held
 from confbag.backends.declare.contradictions import refuse
 from confbag.backends.declare.derived import DERIVED
 from confbag.backends.declare.implementation import Implementation, Target
 from confbag.backends.declare.libraries import Library
 from confbag.backends.declare.op import Op, build
 from confbag.backends.declare.rules import Fill, Rule
+from confbag.backends.declare.taken import of_fact, of_platform
 from confbag.backends.platforms.platform import Platform
 from confbag.backends.words.conditions import Condition
 from confbag.errors import PlatformError, RegistrationError
@@ -139,7 +140,8 @@ class Registry:
             self.fills.append(Fill.of(fill, f"{where}: fill {number}", self._plugin))
         for key, values in data.get("settings", {}).items():
             for number, value in enumerate(values if isinstance(values, (list, tuple)) else [values], 1):
-                self._choose(Choice.of(key, value, f"{where}: {key}, {number}"))
+                choice = Choice.of(key, value, f"{where}: {key}, {number}", self._plugin)
+                self._choose(choice if catalogue.is_own(path) else held(choice, self.keys))
         for number, row in enumerate(data.get("arrange", ()), 1):
             self.not_arranged.append(NotArranged.of(row, f"{where}: arrange {number}"))
         self._changed()
@@ -149,7 +151,13 @@ class Registry:
         where = where or f"fact {name}"
         if name in self.named:
             raise RegistrationError(f"{where} is registered twice")
-        self.named[name] = Condition(condition, where=where)
+        has = of_fact(name, self.keys, self.ops)
+        if has is not None:
+            raise RegistrationError(f"{where}: {name} is {has}; give the condition a name of its own")
+        made = Condition(condition, where=where)
+        if next(made.facts_named(), None) is None:
+            raise RegistrationError(f"{where}: it reads no fact; write what must hold")
+        self.named[name] = made
         self.named_at[name] = where
         self._changed()
 
@@ -164,9 +172,13 @@ class Registry:
         """Let a setting that names something by a word take one more: `exec.sampling_backend`, `spec.algorithm`, or an
         engine's own. The other fields are those of a catalogue's `settings`: what it needs."""
         expect(key, str, "Registry.choice", "first a key", "registry.choice('exec.sampling_backend', 'acme')")
-        return self._choose(Choice.of(key, {"value": value, **data}, f"choice {value} of {key}"))
+        choice = Choice.of(key, {"value": value, **data}, f"choice {value} of {key}", self._plugin)
+        return self._choose(held(choice, self.keys))
 
     def _choose(self, choice: Choice) -> Choice:
+        wrong = against(choice, self.choices, self.keys, self.ops)
+        if wrong is not None:
+            raise RegistrationError(f"{choice.source}: {wrong}")
         self.choices.setdefault(choice.key, {}).setdefault(choice.value, []).append(choice)
         self._changed()
         return choice
@@ -193,6 +205,8 @@ class Registry:
         expect(platform, Platform, "Registry.platform", "second a Platform", write)
         if name in self.platforms:
             raise RegistrationError(f"platform {name!r} is registered twice")
+        if of_platform(name):
+            raise RegistrationError(f"platform {name!r} is known here; give yours a name of its own, such as 'acme:a1'")
         self.device(platform.device)
         self.platforms[name] = platform
 

@@ -8,15 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from confbag.backends.platforms import arch as arches
-from confbag.backends.platforms.platform import DEVICES, SCHEMA, Platform, canonical
+from confbag.backends.platforms.platform import DEVICES, SCHEMA, TOOLKITS, Platform, canonical
 from confbag.backends.words.versions import normalise_version
 from confbag.errors import ConfigError, Fault
 from confbag.sources.keys import shown
 from confbag.sources.yaml import Document, load_document, load_file
 from confbag.words.suggest import nearest
-
-TOOLKITS = ("cuda", "hip", "cann", "driver", "nvcc", "rocm", "musa", "sycl", "oneapi", "level-zero")
-"""Toolkits known here; a plug-in's own is accepted unless it looks like one of these mistyped."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_.-]*")
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -172,6 +169,7 @@ class _Reader:
     def toolkit(self, value: Any) -> dict[str, str]:
         found = dict(self.versions(value, "toolkit", _NAME))
         for name in found:
+            # A plug-in's own is accepted unless it looks like one of ours mistyped.
             if name not in TOOLKITS and (meant := nearest(name, TOOLKITS)):
                 self.say(("toolkit", name), f"unknown toolkit; write {meant}")
         return found

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 DEVICES = ("cuda", "hip", "npu", "xpu", "musa", "mps", "cpu")
 """The device kinds known here; a machine that has several is planned for the first. A plug-in may add its own."""
 
+TOOLKITS = ("cuda", "hip", "cann", "driver", "nvcc", "rocm", "musa", "sycl", "oneapi", "level-zero")
+"""The toolkits known here, whose versions a platform may say."""
+
 SCHEMA = 1
 """The version of a platform file."""
 

@@ -23,6 +23,10 @@ PLUGINS = {
     "    registry.implement('kvcache.last_loc', 'half', 'half_kernels:last_loc', priority=60)\n"
     "    raise RuntimeError('the second half is missing')\n",
     "tie": "def register(registry):\n    registry.implement('kvcache.last_loc', 'tie', 'tie:last_loc', priority=20)\n",
+    "taker": "def register(registry):\n"
+    "    registry.implement('kvcache.last_loc', 'taker', 'taker:last_loc', priority=60)\n"
+    "    registry.fact('model.kind', {'model.kind': 'mha'})\n",
+    "late": "def register(registry):\n    registry.ops['kvcache.last_loc'].implement('late', 'late:last_loc')\n",
     "confbag": "def register(registry):\n    raise SystemError('not ours')\n",
     "data": "DATA = {'defaults': {'memory.page_size': 'huge'}, 'environment': ['CONFBAG__DATA__X']}\n",
     "data_hangs": "import time\ntime.sleep(10)\n",
@@ -123,9 +127,10 @@ def test_only_named_plugins_are_loaded(run: Run) -> None:
     assert "'good'" not in run("good", named="")
 
 
-@pytest.mark.parametrize("name", ["half", "tie"])
-def test_a_plugin_that_fails_leaves_nothing_behind(run: Run, name: str) -> None:
-    out = run(name)
+@pytest.mark.parametrize("name", ["half", "tie", "taker", "late"])
+@pytest.mark.parametrize("seconds", ["30", "0"], ids=["tried first", "tried here"])
+def test_a_plugin_that_fails_leaves_nothing_behind(run: Run, name: str, seconds: str) -> None:
+    out = run(name, seconds=seconds)
     assert out.startswith("triton ['reference', 'triton', 'triton_int32_safe']")
     assert f"WARNING plug-in {name} ({name}-dist) FAILED" in out
 
