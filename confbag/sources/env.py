@@ -55,7 +55,7 @@ def read_environment(environ: Mapping[str, str], keys: Keys, declared: Iterable[
     for name in sorted(name for name in environ if name[: len(_ONE)].upper() == _ONE and name not in ours):
         origin = f"env {printable(name)}"
         if name[: len(PREFIX)].upper() != PREFIX:
-            faults += _nearly(name, origin, [variable(key) for key in keys.leaves], ours)
+            faults += _nearly(name, origin, keys, ours)
         elif name not in known:
             told = len(faults) < SUGGESTED
             faults.append(
@@ -75,12 +75,20 @@ def _more(count: int) -> Fault:
     return Fault("env", None, f"and {count} more variables that are wrong")
 
 
-def _nearly(name: str, origin: str, known: Iterable[str], ours: frozenset[str]) -> list[Fault]:
-    """The fault of a variable with one underscore that most likely was meant for us; none for anybody else's."""
+def near_miss(name: str, keys: Keys, declared: Iterable[str] = ()) -> str | None:
+    """The variable that a name is one slip away from: read alike but for underscores, or one letter off. None for that
+    variable itself, and for what an orchestrator injects for a service called confbag."""
     if name in OWN or _INJECTED.search(name):
-        return []
-    every = sorted({*known, *OWN, *ours})
-    meant = next((one for one in every if _squeezed(one) == _squeezed(name)), None) or one_edit(name.upper(), every)
+        return None
+    every = sorted({*map(variable, (*keys.leaves, *keys.namespaces)), *OWN, *declared})
+    if name in every:
+        return None
+    return next((one for one in every if _squeezed(one) == _squeezed(name)), None) or one_edit(name.upper(), every)
+
+
+def _nearly(name: str, origin: str, keys: Keys, ours: frozenset[str]) -> list[Fault]:
+    """The fault of a variable with one underscore that most likely was meant for us; none for anybody else's."""
+    meant = near_miss(name, keys, ours)
     return [] if meant is None else [Fault(origin, None, f"is no variable of confbag; did you mean {meant}?")]
 
 

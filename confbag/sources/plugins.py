@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from confbag.sources import Found
 from confbag.sources.entry_points import EntryPoint, entry_points
-from confbag.sources.env import OWN, known_key
+from confbag.sources.env import OWN, known_key, near_miss
 from confbag.sources.keys import Keys
 from confbag.sources.plugin_trial import LOADING, aside, lock, named, refusals, said
 from confbag.words.provenance import Layer
@@ -88,5 +88,8 @@ def _read(point: EntryPoint, declared: Any, keys: Keys) -> Declared:
     taken = sorted(name for name in variables if name in OWN or known_key(name, keys))
     if taken:
         return wrong(f"environment of {point.value} names {taken[0]}, which is confbag's own; leave it out")
+    for name in sorted(variables):
+        if (meant := near_miss(name, keys)) is not None:
+            return wrong(f"environment of {point.value} names {name}, which would hide a slip for {meant}; rename it")
     found = keys.flatten(defaults, lambda path: origin, layer=Layer.PLUGIN)
     return Declared(point, Found(found.settings, found.faults, environment=tuple(sorted(variables))))

@@ -43,6 +43,11 @@ def test_every_leaf_has_a_variable(keys: Keys) -> None:
         "CONFBAG_SVC_PORT_8000_TCP_ADDR",
         "CONFBAG_PORT",
         "CONFBAG_SERVICE_HOST",
+        "CONFBAG_EXEC_SERVICE_HOST",
+        "CONFBAG_EXEC_SERVICE_PORT_HTTP",
+        "CONFBAG_EXEC_PORT",
+        "CONFBAG_EXEC_PORT_8000_TCP",
+        "CONFBAG_IMAGE",
         "CONFBAG_DEBUG_BOUNDS",
         "XCONFBAG__EXEC",
     ],
@@ -73,6 +78,24 @@ def test_a_name_that_is_none_is_told_the_right_one(keys: Keys, name: str, told: 
     assert told in fault.message
     assert "hunter2" not in str(fault)
     assert str(fault).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("CONFBAG_EXEC_GRAPH", "CONFBAG__EXEC__GRAPH"),
+        ("CONFBAG_EXEC", "CONFBAG__EXEC"),
+        ("Confbag_Exec", "CONFBAG__EXEC"),
+        ("CONFBAG_EXEC_ATTENTION", "CONFBAG__EXEC__ATTENTION"),
+        ("CONFBAG_MEMORY", "CONFBAG__MEMORY"),
+        ("CONFBAG_PLUGIN", "CONFBAG_PLUGINS"),
+    ],
+)
+def test_one_underscore_where_a_variable_has_two_is_a_slip(keys: Keys, name: str, meant: str) -> None:
+    found = read_environment({name: "{graph: false}"}, keys)
+    (fault,) = found.faults
+    assert not found.settings
+    assert fault.message == f"is no variable of confbag; did you mean {meant}?"
 
 
 @pytest.mark.parametrize(

@@ -126,13 +126,13 @@ def test_only_our_groups_are_scanned() -> None:
 
 def test_defaults_and_variables(site: Path, monkeypatch: pytest.MonkeyPatch, keys: Keys) -> None:
     install(site, "acme-1.0", "acme = acme_settings:DATA")
-    source = 'DATA = {"defaults": {"exec.attention.backend": "acme"}, "environment": ["CONFBAG__ACME__X"]}'
+    source = 'DATA = {"defaults": {"exec.attention.backend": "acme"}, "environment": ["CONFBAG__ACME__X", "ACME_PORT"]}'
     module(site, "acme_settings", source, monkeypatch)
     (declared,) = read_plugins(keys)
     assert declared.problem is None
     assert not declared.found.faults
     assert declared.found.settings == (Setting("exec.attention.backend", "acme", Layer.PLUGIN, "plugin acme"),)
-    assert declared.found.environment == ("CONFBAG__ACME__X",)
+    assert declared.found.environment == ("ACME_PORT", "CONFBAG__ACME__X")
     assert plugin_settings(Config).found.settings == declared.found.settings
 
 
@@ -182,6 +182,10 @@ def left_out(told: str, caplog: pytest.LogCaptureFixture) -> None:
         ("DATA = {'environment': 'CONFBAG__X'}", "must be a list"),
         ("DATA = {'environment': ['CONFBAG__EXEC__GRAPH']}", "CONFBAG__EXEC__GRAPH, which is confbag's own"),
         ("DATA = {'environment': ['CONFBAG_PLUGINS']}", "CONFBAG_PLUGINS, which is confbag's own"),
+        ("DATA = {'environment': ['CONFBAG_EXEC_GRAPH']}", "would hide a slip for CONFBAG__EXEC__GRAPH; rename it"),
+        ("DATA = {'environment': ['CONFBAG_EXEC']}", "would hide a slip for CONFBAG__EXEC;"),
+        ("DATA = {'environment': ['CONFBAG__EXEC_GRAPH']}", "would hide a slip for CONFBAG__EXEC__GRAPH;"),
+        ("DATA = {'environment': ['CONFBAG_PLUGIN']}", "would hide a slip for CONFBAG_PLUGINS;"),
         ("DATA = {'schema': 3}", "must be the text package.module:Class"),
         ("DATA = {'defaults': {'exec.grph': 'hunter2'}}", "did you mean exec.graph?"),
         ("DATA = {'defaults': {'exec.graph': 'hunter2'}}", "write true or false"),
