@@ -3,7 +3,7 @@ one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,23 @@ def _all(said: Bag | Draft, registry: Registry) -> Iterator[tuple[Setting | None
     for place in () if isinstance(places, bool) else places:
         if (why := _place(place, values, registry)) is not None:
             yield said.setting(REFERENCE_ONLY), REFERENCE_ONLY, why
+    for key in (PIN, PREFER):
+        for setting, place in _removed(said.chain(key)):
+            if (why := wrong(place, values, registry)) is not None:
+                yield setting, key, why
+
+
+def _removed(chain: Sequence[Setting]) -> Iterator[tuple[Setting, str]]:
+    """Every place of which a source says null and no lower one anything: it removes nothing, and may be misspelt."""
+    given: set[Any] = set()
+    for setting in chain:
+        value = setting.value
+        for entry in value if isinstance(value, (list, tuple)) else (value,):
+            for place, said in entry.items() if isinstance(entry, Mapping) else ():
+                if said is not None:
+                    given.add(place)
+                elif place not in given:
+                    yield setting, str(place)
 
 
 def renamed(values: Mapping[str, Any], registry: Registry) -> dict[str, str]:

@@ -59,9 +59,13 @@ class Draft(NamedTuple):
         """Of a mapping that sources merge: each entry, and who set it."""
         return entries(self.chains.get(key, ()))
 
+    def chain(self, key: str) -> tuple[Setting, ...]:
+        """Every source that set a key, the lowest first; none where only its default speaks."""
+        return self.chains.get(key, ())
+
     def setting(self, key: str) -> Setting | None:
         """The setting that wins for a key; None where only its default speaks."""
-        chain = self.chains.get(key)
+        chain = self.chain(key)
         return chain[-1] if chain else None
 
     def bag(self) -> Bag:
