@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from confbag.backends.decide.asked import PIN, PREFER, REFERENCE_ONLY
 from confbag.backends.decide.places import clashes, unknown, wrong, wrong_sites
 from confbag.backends.declare.op import Op
-from confbag.backends.declare.registry import Registry
+from confbag.backends.declare.registry import PluginFailure, Registry
 from confbag.backends.declare.slots import Slot
 from confbag.backends.words.levels import BATCH_INVARIANT
 from confbag.errors import Fault
@@ -27,12 +27,32 @@ RENAMED = "old-name"
 
 def check(said: Bag | Draft, registry: Registry) -> list[Fault]:
     """Every name that no op or provider answers to, and pins that contradict a setting, each where it was written. Of a
-    draft, as far as its values could be understood."""
-    every = _all(said, registry)
+    draft, as far as its values could be understood. What a plug-in says that nobody named is no fault: see
+    `of_plugins`."""
+    every = (told for told in _all(said, registry) if _plugin(told[0], registry) is None)
     found = (Fault(None if where is None else where.origin, key, message) for where, key, message in every)
     told = list(islice(found, LISTED))
     # How many there are beyond, nobody needs: looking each up for a near one takes its time.
     return [*told, *(Fault(None, None, "and more names that nobody answers to") for _ in islice(found, 1))]
+
+
+def of_plugins(said: Bag | Draft, registry: Registry) -> list[PluginFailure]:
+    """The same of plug-ins whose defaults are read and that nobody named: they are left out and shown, and no fault."""
+    problems: dict[str, list[str]] = {}
+    for setting, key, message in _all(said, registry):
+        plugin = _plugin(setting, registry)
+        if plugin is not None:
+            problems.setdefault(plugin, []).append(f"{key}: {message}")
+    return [
+        PluginFailure(plugin, registry.discovered[plugin], f"its settings: {'; '.join(told)}")
+        for plugin, told in problems.items()
+    ]
+
+
+def _plugin(setting: Setting | None, registry: Registry) -> str | None:
+    """The plug-in whose default a setting is, where nobody named it."""
+    plugin = None if setting is None else setting.plugin
+    return plugin if plugin in registry.discovered else None
 
 
 def _all(said: Bag | Draft, registry: Registry) -> Iterator[tuple[Setting | None, str, str]]:
@@ -61,9 +81,10 @@ def _all(said: Bag | Draft, registry: Registry) -> Iterator[tuple[Setting | None
     for entry in values.get(PREFER, ()):
         if isinstance(entry, str):
             if entry not in registry.everyone():
-                yield said.setting(PREFER), PREFER, unknown("provider", entry, registry.everyone())
+                told = unknown("provider", entry, registry.everyone())
+                yield _who_prefers(said.chain(PREFER), entry), PREFER, told
         elif (why := _place(entry[0], values, registry) or _stranger(entry[0], entry[1], registry)) is not None:
-            yield said.setting(PREFER), PREFER, why
+            yield _who_prefers(said.chain(PREFER), entry[0]), PREFER, why
     places = values.get(REFERENCE_ONLY, False)
     for place in () if isinstance(places, bool) else places:
         if (why := _place(place, values, registry)) is not None:
@@ -72,6 +93,16 @@ def _all(said: Bag | Draft, registry: Registry) -> Iterator[tuple[Setting | None
         for setting, place in _removed(said.chain(key)):
             if (why := wrong(place, values, registry)) is not None:
                 yield setting, key, why
+
+
+def _who_prefers(chain: Sequence[Setting], said: str) -> Setting | None:
+    """The highest source that says something of a provider or a place; the highest of all where none does."""
+    for setting in reversed(chain):
+        value = setting.value
+        entries = value if isinstance(value, (list, tuple)) else (value,)
+        if any(said == entry or (isinstance(entry, (Mapping, tuple)) and said in entry) for entry in entries):
+            return setting
+    return chain[-1] if chain else None
 
 
 def _removed(chain: Sequence[Setting]) -> Iterator[tuple[Setting, str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from confbag.backends.decide import fill, judge, names
+from confbag.backends.decide import defaults, fill, judge, names
 from confbag.backends.decide.asked import may_run
 from confbag.backends.decide.check import assumed, best_reasons
 from confbag.backends.decide.choose import Decision, not_listed, proposal
@@ -17,7 +17,7 @@ from confbag.backends.decide.question import Question, Situation
 from confbag.backends.decide.slots import Part, common, decide, shared
 from confbag.backends.declare.implementation import Implementation
 from confbag.backends.declare.op import Op
-from confbag.backends.declare.registry import Registry
+from confbag.backends.declare.registry import PluginFailure, Registry
 from confbag.backends.declare.slots import Regime
 from confbag.backends.platforms.platform import Platform
 from confbag.backends.words.rejection import Rejection
@@ -51,11 +51,12 @@ def make_plan(bag: Bag, platform: Platform | str | None = None, *, registry: Reg
             f"write load(..., schema={registry.schema.__name__}) or Registry({bag.schema.__name__})"
         )
     registry.check()
+    bag, failed = defaults.judged(bag, registry)
     wrong = names.check(bag, registry)
     if wrong:
         raise ConfigError(wrong)
     # What rules filled once is filled anew: it is no source, and nothing that somebody asks for gives way to it.
-    return _Run(bag.unfilled(), _platform(platform, bag, registry), registry).plan()
+    return _Run(bag.unfilled(), _platform(platform, bag, registry), registry, failed).plan()
 
 
 def _platform(given: Platform | str | None, bag: Bag, registry: Registry) -> Platform:
@@ -77,6 +78,7 @@ class _Run:
     bag: Bag
     platform: Platform
     registry: Registry
+    failed: tuple[PluginFailure, ...]
     ledger: fill.Ledger = field(init=False)
     bindings: list[Binding] = field(init=False, default_factory=list)
 
@@ -87,7 +89,7 @@ class _Run:
     def plan(self) -> Plan:
         ledger, registry, device = self.ledger, self.registry, self.platform.device
         ledger.warnings += self.platform.notes
-        ledger.warnings += map(str, registry.failures)
+        ledger.warnings += map(str, (*registry.failures, *self.failed))
         ledger.warnings += names.old(self.bag.values(), registry)
         for key, new in names.renamed(self.bag.values(), registry).items():
             ledger.fill(key, new, names.RENAMED, f"{self.bag[key]} is an old name of it")

@@ -37,13 +37,14 @@ def _installed(named: tuple[str, ...] | None, schema: type[Config]) -> Registry:
 def load(named: Sequence[str] | None = None, schema: type[Config] = Config) -> Registry:
     """A fresh registry from the installed entry points; `named` as in CONFBAG_PLUGINS."""
     ours, vendors, clashes = _sorted_out(entry_points(GROUP))
-    with_settings = {point.name for point in entry_points(settings.GROUP)}
+    with_settings = {point.name: point.distribution for point in entry_points(settings.GROUP)}
     hidden = {point.name for group in (GROUP, settings.GROUP) for point in hidden_points(group)}
     missing = [name for name in named or () if name not in {OURS, *vendors, *with_settings, *hidden}]
     if missing:
         known = listed(sorted({OURS, *vendors, *with_settings}))
         raise PluginError(f"{NAMED} names {', '.join(missing)}, which is not installed; installed are {known}")
     registry = Registry(schema)
+    registry.discovered = with_settings if named is None else {}
     _load_one(registry, ours, None, fatal=True)
     if LOADING in os.environ:  # a plug-in asks for the registry while it is loaded: loading it for that would not end
         return registry

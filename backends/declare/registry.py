@@ -53,6 +53,9 @@ class Registry:
     schema: whose keys rules, requirements and settings may read. A plug-in of one engine's schema asks it, and adds
     nothing to the registry of another: `if not issubclass(registry.schema, MyConfig): return`.
 
+    discovered: plug-ins whose settings are read and that nobody named, each with its distribution: what is wrong with
+    one of them is shown, and ends no plan.
+
     Two registries share nothing: `add` takes an op with the rows declared on it, later rows belong to the registry.
     """
 
@@ -70,6 +73,7 @@ class Registry:
         self.platforms: dict[str, Platform] = {}
         self.devices: list[str] = list(DEVICES)
         self.failures: list[PluginFailure] = []
+        self.discovered: dict[str, str] = {}
         self.probes: dict[str, Look] = {}
         self._rows: dict[str, list[Implementation]] = {}
         self._declared: dict[str, int] = {}

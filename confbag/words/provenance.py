@@ -64,6 +64,11 @@ class Setting:
         return self.layer, self.order
 
     @property
+    def plugin(self) -> str | None:
+        """The plug-in whose default it is; None for what anybody else said."""
+        return self.origin.removeprefix("plugin ") if self.layer is Layer.PLUGIN else None
+
+    @property
     def source(self) -> str:
         """The origin without its place: the file of `FILE:LINE:COLUMN`, the record of a flag."""
         if self.layer is Layer.FILE:

@@ -29,6 +29,13 @@ PLUGINS = {
     "late": "def register(registry):\n    registry.ops['kvcache.last_loc'].implement('late', 'late:last_loc')\n",
     "confbag": "def register(registry):\n    raise SystemError('not ours')\n",
     "data": "DATA = {'defaults': {'memory.page_size': 'huge'}, 'environment': ['CONFBAG__DATA__X']}\n",
+    # Words that only the registry knows; the first hides what the second says
+    "data_word": "DATA = {'defaults': {'exec.sampling_backend': 'zed', 'exec.compile': True}}\n",
+    "data_phase": "DATA = {'defaults': {'exec.attention.decode': 'trton'}}\n",
+    "data_pin": "DATA = {'defaults': {'exec.kernels.pin': {'kvcache.last_loc': 'nope'}, 'exec.compile': True}}\n",
+    "data_place": "DATA = {'defaults': {'exec.kernels.pin': {'kvcache.last_locc': None}}}\n",
+    "data_prefer": "DATA = {'defaults': {'exec.kernels.prefer': {'attention': 'nope'}}}\n",
+    "data_sound": "DATA = {'defaults': {'exec.kernels.reference_only': ['kvcache.last_loc']}}\n",
     "data_hangs": "import time\ntime.sleep(10)\n",
     "data_exits": "import os\nos._exit(3)\n",
     # Ways to take a process along, at import and while registering
@@ -255,3 +262,47 @@ def test_a_variable_that_a_plugin_declares_is_no_unknown_one(run: Run) -> None:
     """vllm-ascend#9986: a plug-in's own variables were flagged as unknown."""
     assert "CONFBAG__DATA__X" not in run("data", env={"CONFBAG__DATA__X": "1"}, loud=True)
     assert "CONFBAG__DATA__Y" in run(env={"CONFBAG__DATA__Y": "1"}, loud=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("data_word", "exec.sampling_backend: unknown sampling backend 'zed'; write one of"),
+        ("data_phase", "exec.attention.decode: unknown attention backend 'trton'; did you mean triton?"),
+        ("data_pin", "exec.kernels.pin: unknown provider of kvcache.last_loc 'nope'; write one of"),
+        ("data_place", "exec.kernels.pin: unknown op 'kvcache.last_locc'; did you mean kvcache.last_loc?"),
+        ("data_prefer", "exec.kernels.prefer: unknown provider of attention 'nope'; write one of"),
+    ],
+)
+def test_a_default_that_nobody_answers_to_is_a_visible_row(run: Run, name: str, told: str) -> None:
+    """Words that only the registry knows: the plug-in's settings are left out whole, and the others' stand."""
+    out = run(name)
+    assert out.startswith("triton [")
+    assert f"WARNING plug-in {name} ({name.replace('_', '-')}-dist) FAILED and is left out: its settings: {told}" in out
+    assert out.count("WARNING") == 1
+    assert run("data_sound").startswith("reference [")
+    assert run(named=name).startswith(f"ConfigError plugin {name}: {told}")
+    assert "FAILED" not in run(named="data_sound")
+
+
+def test_what_somebody_else_says_wrongly_is_theirs(run: Run) -> None:
+    """A plug-in beneath it changes nothing: what a user wrote is a fault, and what covers the plug-in's word stands."""
+    run("data_word", "data_phase")
+    out = run(env={"CONFBAG__EXEC__SAMPLING_BACKEND": "zedd"})
+    assert out.startswith("ConfigError env CONFBAG__EXEC__SAMPLING_BACKEND: exec.sampling_backend: unknown")
+    out = run(env={"CONFBAG__EXEC__SAMPLING_BACKEND": "pytorch", "CONFBAG__EXEC__ATTENTION__BACKEND": "triton"})
+    assert "FAILED" not in out
+
+
+def test_the_command_shows_the_row_and_plans(run: Run, tmp_path: Path) -> None:
+    run("data_word")
+    env = {**os.environ, "PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "confbag", "plan", "--platform", "cuda:sm90", "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "plug-in data_word (data-word-dist) FAILED" in done.stdout
+    named = subprocess.run(
+        command, capture_output=True, text=True, env={**env, "CONFBAG_PLUGINS": "data_word"}, check=False
+    )
+    assert (named.returncode, named.stdout) == (2, "")
+    assert named.stderr.startswith("plugin data_word: exec.sampling_backend: unknown sampling backend 'zed'")
