@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from confbag.backends.decide import ranks
 from confbag.backends.decide.check import unmet
 from confbag.backends.decide.question import Situation
 from confbag.backends.declare.choices import Choice
@@ -55,8 +56,7 @@ def _told(choice: Choice, no: Rejection, situation: Situation) -> Rejection:
 def machine(situation: Situation) -> Iterator[Rejection]:
     """What was said of the device and is not the platform's, and ranks that no device or head is there for."""
     yield from _device(situation)
-    yield from _ranks(situation)
-    yield from _heads(situation)
+    yield from ranks.check(situation)
 
 
 def _device(situation: Situation) -> Iterator[Rejection]:
@@ -75,41 +75,6 @@ def _device(situation: Situation) -> Iterator[Rejection]:
         yield fault("device", "device.index", f"below {max(count, 1)}, the number of devices")
 
 
-def _ranks(situation: Situation) -> Iterator[Rejection]:
-    """Tensor-parallel ranks of every pipeline stage each need a device; replicas may share them."""
-    facts, count = situation.facts, situation.platform.count
-    if count is None or situation.platform.device == "cpu":
-        return
-    ranks = facts["parallel.tp_size"] * facts["parallel.pp_size"]
-    devices = max(count, 1) * facts["parallel.num_nodes"]
-    if ranks > devices:
-        key = "parallel.tp_size" if facts["parallel.tp_size"] > 1 else "parallel.pp_size"
-        nodes = facts["parallel.num_nodes"]
-        hint = f"{nodes} of {count} devices have {devices}; raise parallel.num_nodes or write fewer ranks"
-        actual = f"{ranks} ranks (tp_size times pp_size)"
-        yield Rejection(None, "topology", key, f"at most {devices} ranks", actual, situation.origin(key), hint)
-
-
-def _heads(situation: Situation) -> Iterator[Rejection]:
-    """Heads are split evenly over tensor-parallel ranks; fewer KV heads than ranks are repeated evenly."""
-    facts = situation.facts
-    key = "parallel.tp_size"
-    # With data-parallel attention an engine splits heads over fewer ranks than tp_size.
-    sizes = [size for size in (facts[key], facts[key] // facts["parallel.dp_size"]) if size]
-    for field in ("model.num_heads", "model.num_kv_heads"):
-        heads = facts[field]
-        shared = field == "model.num_kv_heads"
-        if heads is not None and not any(_even(heads, size, shared) for size in sizes):
-            fitting = [size for size in range(1, heads + 1) if heads % size == 0]
-            hint = f"write a {key} that divides {heads}: {', '.join(map(str, fitting[:12]))}"
-            origin = situation.origin(key)
-            yield Rejection(None, "topology", key, f"ranks that divide {heads}", facts[key], origin, f"{field}: {hint}")
-
-
-def _even(heads: int, ranks: int, shared: bool) -> bool:
-    return heads % ranks == 0 or (shared and ranks % heads == 0)
-
-
 def together(faults: Sequence[Rejection]) -> list[Rejection]:
     """The faults, those of several slots that lack one package as one, which says what to install."""
     lacking: dict[str, list[Rejection]] = {}
@@ -122,7 +87,8 @@ def together(faults: Sequence[Rejection]) -> list[Rejection]:
         if len(alike) < 2:
             found.append(fault)
         elif fault is alike[0]:
-            whose = ", ".join(dict.fromkeys(f"{one.provider} of {one.slot}" for one in alike))
+            named = (f"{one.provider} of {one.slot}" if one.slot else str(one.provider) for one in alike)
+            whose = ", ".join(dict.fromkeys(named))
             install = fault.hint or f"install {fault.field}"
             found.append(replace(fault, provider=None, op=None, regime=None, hint=f"{install}; needed by {whose}"))
     return found

@@ -10,8 +10,11 @@ class Parallel(Namespace):
 
     tp_size: Positive = Field(default=1, description="Tensor-parallel ranks.")
     pp_size: Positive = Field(default=1, description="Pipeline stages.")
-    dp_size: Positive = Field(default=1, description="Data-parallel replicas.")
-    ep_size: Positive = Field(default=1, description="Expert-parallel ranks.")
+    dp_size: Positive = Field(
+        default=1,
+        description="Data-parallel replicas: of attention within the tensor-parallel ranks, or of the whole model.",
+    )
+    ep_size: Positive = Field(default=1, description="Expert-parallel ranks: those of a pipeline stage, or a part.")
     num_nodes: Positive = Field(default=1, description="Machines.")
     node_rank: Natural = Field(
         default=0,
