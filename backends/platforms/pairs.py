@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from confbag.backends.catalog import own
+from confbag.backends.platforms.components import component_version, components
 from confbag.backends.platforms.platform import Platform
 from confbag.backends.words.versions import public, release, version_matches
 
@@ -24,24 +25,35 @@ class Mismatch(NamedTuple):
 
 def mismatch(platform: Platform, distribution: str) -> Mismatch | None:
     """The first thing that does not fit an installed distribution; None where all does, or nobody knows."""
-    packages = platform.packages or {}
+    through = [distribution]
     for pair in _pairs():
-        names = (pair["one"], pair["other"])
-        if distribution not in names or any(name not in packages for name in names):
+        one, other = (_brought(platform, pair[name]) for name in ("one", "other"))
+        if one is None or other is None or distribution not in (one[0], other[0]):
             continue
-        one, other = (packages[name] for name in names)
-        parts = [_part(version, pair["same"]) for version in (one, other)]
+        if platform.device == pair.get("through"):
+            through.append(one[0])
+        parts = [_part(version, pair["same"]) for _, version in (one, other)]
         if parts[0] != parts[1]:
             what = "minor version" if pair["same"] == "minor" else "version"
             return Mismatch(
                 "package-version",
-                names[0],
-                f"{names[0]} of the {what} of {names[1]}",
-                f"{names[0]} {one} beside {names[1]} {other}",
+                one[0],
+                f"{one[0]} of the {what} of {other[0]}",
+                f"{one[0]} {one[1]} beside {other[0]} {other[1]}",
                 pair["why"],
-                f"install {names[0]} {parts[1]} or {names[1]} {parts[0]}",
+                f"install {one[0]} {parts[1]} or {other[0]} {parts[0]}",
             )
-    version = packages.get(distribution)
+    return next((low for name in through if (low := _too_old(platform, name)) is not None), None)
+
+
+def paired() -> frozenset[str]:
+    """The distributions whose versions are compared with another one's."""
+    return frozenset(pair[name] for pair in _pairs() for name in ("one", "other"))
+
+
+def _too_old(platform: Platform, distribution: str) -> Mismatch | None:
+    """The toolkit that an installed version of a distribution is too new for."""
+    version = (platform.packages or {}).get(distribution)
     for floor in _floors() if version is not None else ():
         tool, have = floor["toolkit"], platform.toolkit.get(floor["toolkit"])
         meant = floor["package"] == distribution and version_matches(floor["versions"], version or "")
@@ -55,6 +67,15 @@ def mismatch(platform: Platform, distribution: str) -> Mismatch | None:
                 f"install {tool}{floor['floor']} or an older {distribution}",
             )
     return None
+
+
+def _brought(platform: Platform, distribution: str) -> tuple[str, str] | None:
+    """The installed distribution of a pair's name, else another one that brings the same component, and its version."""
+    version = (platform.packages or {}).get(distribution)
+    if version is not None:
+        return distribution, version
+    same = (name for name, component in components().items() if distribution in component.distributions)
+    return component_version(platform, next(same, distribution))
 
 
 def _part(version: str, same: str) -> str:

@@ -14,6 +14,8 @@ from typing import Any
 
 from confbag.backends.catalog import own
 from confbag.backends.platforms.components import components
+from confbag.backends.platforms.metadata import asked_of
+from confbag.backends.platforms.pairs import paired
 from confbag.backends.platforms.platform import canonical
 from confbag.backends.words.versions import release, version_matches
 
@@ -71,13 +73,13 @@ def scan(search_path: Iterable[str]) -> dict[str, Distribution]:
 
 
 def hidden(search_path: Iterable[str], found: Mapping[str, Distribution]) -> list[str]:
-    """A sentence for each distribution of a component that is installed a second time, in another version."""
-    ours = {name for component in components().values() for name in component.distributions}
+    """A sentence for each distribution of a component, or paired with one, that is installed a second time."""
+    ours = _ours()
     notes = []
     for entry in dict.fromkeys(search_path):
         for other in _in(entry):
             first = found[other.name]
-            if other.name in ours and other.info != first.info and other.version != first.version:
+            if other.name in ours and not _one(first, other):
                 notes.append(
                     f"{first.name} {first.version} ({first.info}) stands before {first.name} {other.version} "
                     f"({other.info}): which of them is imported, nobody can say. Uninstall both, then install one."
@@ -89,14 +91,13 @@ def unmet(distributions: Mapping[str, Distribution]) -> list[str]:
     """A sentence for each component whose own metadata asks for another torch: its native library is built for that."""
     torch = distributions.get("torch")
     notes = []
-    for component in components().values():
-        for one in (distributions[name] for name in component.distributions if name in distributions):
-            wanted = None if torch is None or one is torch else _wants_torch(one)
-            if torch is not None and wanted and not version_matches(wanted, torch.version):
-                notes.append(
-                    f"{one.name} {one.version} asks for torch{wanted}, and torch {torch.version} is installed: its "
-                    f"libraries may not load. Install torch{wanted}, or a {one.name} for torch {torch.version}."
-                )
+    for one in (distributions[name] for name in _ours() if torch is not None and name in distributions):
+        wanted = _wants(one, "torch")
+        if torch is not None and wanted and not version_matches(wanted, torch.version):
+            notes.append(
+                f"{one.name} {one.version} asks for torch{wanted}, and torch {torch.version} is installed: its "
+                f"libraries may not load. Install torch{wanted}, or a {one.name} for torch {torch.version}."
+            )
     return notes
 
 
@@ -187,11 +188,25 @@ def _in(entry: str) -> Iterator[Distribution]:
             yield Distribution(canonical(match["name"]), version, info)
 
 
-def _wants_torch(distribution: Distribution) -> str | None:
-    """The versions of torch that a distribution asks for, whatever else is asked of it."""
-    text = _read(distribution.info / "METADATA") or ""
-    match = re.search(r"^Requires-Dist:\s*torch\s*\(?([<>=!~][^;)\n]*)\)?\s*$", text, re.M)
-    return match.group(1).strip() if match else None
+def _ours() -> list[str]:
+    """The distributions that components and pairs name."""
+    named = [name for component in components().values() for name in component.distributions]
+    return list(dict.fromkeys((*named, *paired())))
+
+
+def _one(first: Distribution, other: Distribution) -> bool:
+    """Whether two are one: a folder that a link leads to (lib64), or a source tree beside what was installed from
+    it."""
+    if os.path.realpath(first.info) == os.path.realpath(other.info):
+        return True
+    return first.version == other.version and ".egg-info" in (first.info.suffix, other.info.suffix)
+
+
+def _wants(distribution: Distribution, name: str) -> str:
+    """The versions of another distribution that one asks for; empty is any."""
+    info = distribution.info
+    files = (info / "METADATA", info / "PKG-INFO") if info.is_dir() else (info,)
+    return next((asked_of(name, text) for text in map(_read, files) if text is not None), "")
 
 
 def _header(info: Path, name: str) -> str | None:

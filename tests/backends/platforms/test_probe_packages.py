@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import platform
+from pathlib import Path
 from typing import Any
 
-from confbag.backends.platforms.probe_packages import scan, torch_build
+import pytest
+
+from confbag.backends.platforms.probe_packages import hidden, scan, torch_build
 
 
 def test_names_are_canonical_and_versions_as_in_the_metadata(stage: Any) -> None:
@@ -90,6 +95,53 @@ def test_a_second_version_of_a_component_is_said(stage: Any) -> None:
     assert note.endswith("Uninstall both, then install one.")
 
 
+def installed(folder: Path, name: str) -> str:
+    """Make a distribution's metadata in a folder of the search path."""
+    info = folder / name
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("")
+    (info / "PKG-INFO").write_text("")
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ("sgl_kernel-0.4.0.dist-info", "sgl_kernel-0.4.0.dist-info", True),
+        ("sgl_kernel-0.4.0.dist-info", "sgl_kernel-0.4.1.dist-info", True),
+        ("flashinfer_cubin-0.6.1.dist-info", "flashinfer_cubin-0.6.2.dist-info", True),
+        ("flashinfer_jit_cache-0.6.1.dist-info", "flashinfer_jit_cache-0.6.1.dist-info", True),
+        ("sgl_kernel-0.4.0.dist-info", "flashinfer_cubin-0.4.0.dist-info", False),
+        ("requests-2.0.dist-info", "requests-2.0.dist-info", False),
+        # The tree that an editable installation was made from.
+        ("sgl_kernel-0.4.0.egg-info", "sgl_kernel-0.4.0.dist-info", False),
+        ("sgl_kernel-0.3.0.egg-info", "sgl_kernel-0.4.0.dist-info", True),
+    ],
+)
+def test_a_distribution_in_two_folders_is_said(tmp_path: Path, first: str, second: str, said: bool) -> None:
+    path = [installed(tmp_path / "a", first), installed(tmp_path / "b", second)]
+    told = hidden(path, scan(path))
+    assert bool(told) is said
+    for note in told:
+        assert f"{path[0]}{os.sep}{first}) stands before" in note
+        assert f"{path[1]}{os.sep}{second})" in note
+
+
+def test_two_versions_in_one_folder_are_said(tmp_path: Path) -> None:
+    path = [
+        installed(tmp_path, "flashinfer_cubin-0.6.1.dist-info"),
+        installed(tmp_path, "flashinfer_cubin-0.6.2.dist-info"),
+    ]
+    (note,) = hidden(path, scan(path))
+    assert note.startswith("flashinfer-cubin 0.6.1 (")
+
+
+def test_a_folder_that_a_link_leads_to_is_no_second_one(tmp_path: Path) -> None:
+    path = [installed(tmp_path / "lib", "sgl_kernel-0.4.0.dist-info"), str(tmp_path / "lib64")]
+    (tmp_path / "lib64").symlink_to(tmp_path / "lib")
+    assert hidden(path, scan(path)) == []
+
+
 def test_a_native_library_that_asks_for_another_torch_is_said(stage: Any) -> None:
     stage.package("torch", "2.14.0+cu130")
     info = stage.package("sgl-kernel", "0.4.0")
@@ -100,7 +152,21 @@ def test_a_native_library_that_asks_for_another_torch_is_said(stage: Any) -> Non
         ("torch==2.9.1 ; extra == 'old'", False),
         ("torchvision==2.9.1", False),
         ("torch @ https://example.org/torch.whl", False),
+        (f'torch==2.9.1 ; platform_system != "{platform.system()}"', False),
+        ("torch-npu==2.9.1", False),
+        ("torch ==2.9.1 and nothing more", False),
+        ('torch==2.9.1 ; os_name ~= "x"', False),
+        ("torch==2.14.*", False),
+        ('torch==2.14.0 ; python_version >= "3"\nRequires-Dist: torch==2.9.1 ; python_version < "3"', False),
+        ("numpy\n\nRequires-Dist: torch==2.9.1", False),
         ("torch==2.9.1", True),
+        (f'torch==2.9.1 ; platform_system == "{platform.system()}"', True),
+        ("Torch==2.9.1", True),
+        ("torch[opt]==2.9.1", True),
+        ("torch (==2.9.1)", True),
+        ("torch==2.9.*", True),
+        ("torch>=2.9\nRequires-Dist: torch<2.14", True),
+        ("\n torch==2.9.1", True),
         ("torch (<2.14,>=2.13)", True),
     ):
         (info / "METADATA").write_text(f"Name: sgl-kernel\nRequires-Dist: numpy\nRequires-Dist: {asked}\n")
