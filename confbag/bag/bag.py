@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from confbag.bag.answers import answered
 from confbag.bag.chains import Chains, chained, covered, entries
 from confbag.bag.validation import validate
 from confbag.errors import ConfigError, Fault, RegistrationError
 from confbag.schema.config import Config
 from confbag.schema.frozen import freeze
 from confbag.schema.given import check_schema
+from confbag.schema.identity import named
 from confbag.schema.leaves import leaves, model_of, namespaces, retired
 from confbag.words.given import wrong_type
 from confbag.words.plain import fingerprint, plain
@@ -231,6 +233,9 @@ class Bag:
 
         order = 1 + max((one.order for one in self.settings() if one.layer is Layer.OVERRIDE), default=0)
         settings = overrides_of(self.schema, source, changes, order)
+        settings, faults = answered(self.schema, settings)
+        if faults:
+            raise ConfigError(faults)
         settings = (*settings, *self._covered(settings))
         dropped = {(setting.key, Layer.RULE) for setting in settings}
         read_from = self.read_from
@@ -318,7 +323,7 @@ class Bag:
         return hash((self.schema, self.fingerprint()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.schema, self.settings(), self.read_from, dict(self.ignored))
+        return _restore, (named(self.schema), self.settings(), self.read_from, dict(self.ignored))
 
     def __repr__(self) -> str:
         given = ", ".join(f"{key}={plain(self[key])!r}" for key in self._chains)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from confbag.bag.answers import with_answers
 from confbag.bag.arguments import check_arguments, check_variables, check_words
 from confbag.bag.bag import Bag
 from confbag.bag.chains import Chains, chained, entries
@@ -132,6 +133,11 @@ def read(
     ]
     presets = [read_preset(text.preset.value, keys, text.preset.origin) for text in texts if text.preset is not None]
     presets += [read_preset(preset, keys)] if preset is not None else []
+    presets, plugins, above = (
+        [with_answers(schema, found) for found in presets],
+        with_answers(schema, plugins),
+        [with_answers(schema, found) for found in above],
+    )
     read_from, facts = checkpoint_of(model, _path([*presets, plugins, *above]))
     return draft(schema, [*presets, plugins, facts, *above], read_from)
 

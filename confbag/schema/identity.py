@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 
 from confbag.schema.config import Config
 from confbag.schema.leaves import leaves
@@ -15,7 +16,18 @@ OURS = "confbag"
 
 def name_of(schema: type[Config]) -> str:
     """`package.module:Class`; `confbag` for Config itself."""
-    return OURS if schema is Config else f"{schema.__module__}:{schema.__qualname__}"
+    return OURS if schema is Config else f"{schema.__module__}:{named(schema).__qualname__}"
+
+
+def named(schema: type[Config]) -> type[Config]:
+    """The schema, which has the name that it can be imported by from now on: one that `schema_from` made has it only
+    once its module has bound it."""
+    module = sys.modules.get(schema.__module__)
+    if "(" in schema.__qualname__ and module is not None:
+        schema.__qualname__ = next(
+            (name for name, value in vars(module).items() if value is schema), schema.__qualname__
+        )
+    return schema
 
 
 def names_of(schema: type[Config]) -> tuple[str, ...]:
