@@ -78,7 +78,10 @@ def assemble(
 
 def _by_slot(slots: Mapping[Parts, Any]) -> Callable[[type, Any], Any]:
     def get(ops: type, slot: Any) -> Any:
-        key = parts(slot, "ops")
+        try:
+            return slots[slot]  # named whole, as an engine does that asks often
+        except (KeyError, TypeError):
+            key = parts(slot, "ops")
         if key not in slots:
             raise NotBoundError(_unknown(key, slots))
         return slots[key]
