@@ -209,8 +209,9 @@ class Registry:
         expect(platform, Platform, "Registry.platform", "second a Platform", write)
         if name in self.platforms:
             raise RegistrationError(f"platform {name!r} is registered twice")
-        if of_platform(name):
-            raise RegistrationError(f"platform {name!r} is known here; give yours a name of its own, such as 'acme:a1'")
+        has = of_platform(name)
+        if has is not None:
+            raise RegistrationError(f"platform {name!r} is {has}; give yours a name of its own, such as 'acme:a1'")
         self.device(platform.device)
         self.platforms[name] = platform
 

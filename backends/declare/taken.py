@@ -36,6 +36,9 @@ def of_fact(name: str, keys: Container[str], ops: Container[str]) -> str | None:
     return f"what is decided for {op}" if op in ops else of_ours(name)
 
 
-def of_platform(name: str) -> bool:
-    """Whether `--platform` knows the name already, in any spelling."""
-    return name.strip().lower() in _OWN_PLATFORMS or lookup(name) is not None
+def of_platform(name: str) -> str | None:
+    """What `--platform` would take the name for already, in any spelling; None where for nothing."""
+    written = name.strip().lower()
+    if written in _OWN_PLATFORMS or lookup(name) is not None:
+        return "a platform that is known here"
+    return "the name of a file" if written.endswith((".yaml", ".yml")) else None

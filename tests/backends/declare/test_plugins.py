@@ -140,6 +140,7 @@ def test_a_plugin_that_fails_leaves_nothing_behind(run: Run, name: str, seconds:
     out = run(name, seconds=seconds)
     assert out.startswith("triton ['reference', 'triton', 'triton_int32_safe']")
     assert f"WARNING plug-in {name} ({name}-dist) FAILED" in out
+    assert run(named=name, seconds=seconds).startswith(f"PluginError plug-in {name} ({name}-dist) cannot be loaded: ")
 
 
 def test_nobody_replaces_us_by_taking_our_name(run: Run) -> None:
