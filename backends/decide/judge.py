@@ -25,32 +25,47 @@ def choices(situation: Situation) -> Iterator[Rejection]:
 
 def against(key: str, value: Any, situation: Situation) -> Rejection | None:
     """The first reason against a value of a judged setting; None where it can run, or nobody judges it."""
-    rows = situation.registry.choices.get(key, {}).get(value, ()) if isinstance(value, str) else ()
-    judged = [reasons(row, situation) for row in rows]
-    if not judged or not all(judged):
-        return None
-    return min((found[0] for found in judged), key=lambda fault: -fault.rank)
+    known = situation.registry.choices.get(key, {})
+    rows: Sequence[Choice] = known.get(value, ()) if isinstance(value, str) else ()
+    found = _reasons(rows, situation)
+    return _told(rows[0], found[0], situation) if found else None
 
 
-def reasons(choice: Choice, situation: Situation) -> list[Rejection]:
-    """Every reason against one value of a setting, first codes first."""
+def judged(situation: Situation) -> dict[str, dict[str, tuple[Rejection, ...]]]:
+    """Of each setting that names something by a word every value, with what speaks against it here."""
+    known = situation.registry.choices
+    return {
+        key: {value: tuple(_reasons(rows, situation)) for value, rows in values.items()}
+        for key, values in known.items()
+    }
+
+
+def subject(key: str, value: str) -> str:
+    """Whom a fault names that a setting's value cannot run."""
+    return f"{key} {value}"
+
+
+def _reasons(rows: Sequence[Choice], situation: Situation) -> list[Rejection]:
+    """Every reason against one value of a setting, first codes first; of several declarations those against the one
+    that comes nearest, none where one can run."""
+    against = [_against(row, situation) for row in rows]
+    return max(against, key=lambda found: found[0].rank) if against and all(against) else []
+
+
+def _against(choice: Choice, situation: Situation) -> list[Rejection]:
     found = list(unmet(choice.value, choice.requires, situation))
     if choice.disabled:
         found.append(Rejection(choice.value, "disabled", choice.key, None, choice.disabled, None, choice.disabled))
-    told = [_told(choice, rejection, situation) for rejection in found]
-    return sorted(told, key=lambda rejection: rejection.rank)
+    return sorted(found, key=lambda rejection: rejection.rank)
 
 
 def _told(choice: Choice, no: Rejection, situation: Situation) -> Rejection:
-    """A reason against a value, by who set it."""
-    others = [
-        value
-        for value, rows in situation.registry.choices[choice.key].items()
-        if value != choice.value and any(not list(unmet(value, row.requires, situation)) for row in rows)
-    ]
+    """A reason against a value, by who set it, with the values that could be written instead."""
+    known = situation.registry.choices[choice.key]
+    others = [value for value, rows in known.items() if value != choice.value and not _reasons(rows, situation)]
     hint = no.hint or (f"{choice.key} may be {' or '.join(sorted(others))} here" if others else None)
     origin = situation.origin(choice.key) or no.origin
-    return Rejection(f"{choice.key} {no.provider}", no.code, no.field, no.required, no.actual, origin, hint)
+    return replace(no, provider=subject(choice.key, choice.value), origin=origin, hint=hint)
 
 
 def machine(situation: Situation) -> Iterator[Rejection]:

@@ -164,6 +164,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     not_arranged: tuple[tuple[str, str], ...] = ()
     not_covered: tuple[str, ...] = NOT_COVERED
+    _judge: Callable[[], Mapping[str, Mapping[str, tuple[Rejection, ...]]]] = field(default=dict, repr=False)
 
     @property
     def bag(self) -> Bag:
@@ -198,6 +199,12 @@ class Plan:
     def members(self) -> tuple[Member, ...]:
         """Every implementation that runs, in the plan's order."""
         return tuple(member for binding in self.bindings for member in binding.members)
+
+    @once
+    def choices(self) -> Mapping[str, Mapping[str, tuple[Rejection, ...]]]:
+        """Of each setting that names something by a word every value, with what speaks against it on this platform;
+        worked out when it is first read."""
+        return self._judge()
 
     @property
     def assumed(self) -> tuple[str, ...]:

@@ -114,6 +114,7 @@ class _Run:
             filled=dict(ledger.filled),
             notes=tuple(dict.fromkeys(ledger.notes)),
             not_arranged=tuple(self._not_arranged()),
+            _judge=partial(judge.judged, self.situation()),
         )
 
     def situation(self, **facts: Any) -> Situation:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from confbag.backends.decide.judge import subject
 from confbag.backends.render import terminal
 from confbag.backends.render.page import (
     Against,
@@ -30,14 +31,17 @@ from confbag.backends.render.terminal import (
 from confbag.backends.words.rejection import say
 from confbag.schema.leaves import leaves
 from confbag.words.provenance import Layer, Setting
-from confbag.words.text import listed, printable
+from confbag.words.text import capped, listed, printable
 
 if TYPE_CHECKING:
     from confbag.backends.decide.plan import Binding, Plan
+    from confbag.backends.declare.choices import Choice
     from confbag.backends.words.rejection import Rejection
     from confbag.bag.bag import Bag
 
 LABEL = 11
+VALUES = 20
+"""So many values of a setting are told one by one."""
 _SAID_ALONE = ("package-missing", "known-issue", "pinned-away", "lower-priority")
 """Codes whose sentence says no more than one fact that must be another."""
 KERNELS = ("exec.kernels.pin", "exec.kernels.reference_only", "exec.kernels.prefer", "exec.kernels.fallback")
@@ -149,15 +153,55 @@ def _about_op(op: str) -> Callable[[Rejection], bool]:
     return lambda fault: fault.op in (op, None)
 
 
-def _about_key(key: str) -> Callable[[Rejection], bool]:
-    return lambda fault: fault.field == key
+def _about_key(plan: Plan, key: str, value: Any) -> Callable[[Rejection], bool]:
+    """Whether a fault is about a key: it failed itself, or the value that it has cannot run."""
+    against = plan.choices.get(key, {}).get(value, ()) if isinstance(value, str) else ()
+    whose = (subject(key, str(value)), None)  # None: a package that others lack too
+
+    def concerns(fault: Rejection) -> bool:
+        same = [one for one in against[:1] if (one.code, one.field) == (fault.code, fault.field)]
+        return fault.field == key or (bool(same) and fault.provider in whose)
+
+    return concerns
+
+
+def _values(plan: Plan, key: str, chosen: Any) -> Iterator[tuple[str, str | Text]]:
+    """Every other value of a judged setting, with what it needs and what is there: one line each."""
+    known = plan.registry.choices.get(key, {})
+    if chosen in known and (needs := _needs(known[chosen])):
+        yield "needs", needs
+    others = (value for value in plan.choices.get(key, {}) if value != chosen)
+    told = (_value(plan, value, known[value], plan.choices[key][value]) for value in others)
+    for number, line in enumerate(capped(told, lambda more: Text(f"and {more} more"), VALUES)):
+        yield "" if number else "values", line
+
+
+def _value(plan: Plan, value: str, rows: Sequence[Choice], against: Sequence[Rejection]) -> Text:
+    needs = _needs(rows)
+    means = next((f": {row.description}" for row in rows if row.description), "")
+    packages = dict.fromkeys(f"package {name}" for row in rows for name in row.requires.components)
+    if packages and (plan.platform.packages is None or "packages" in plan.platform.assumed):
+        means += f" (assumed: {', '.join(packages)})"
+    why = reason(against[0]) if against else f"can run{means}"
+    return terminal.against(printable(f"{value} ({needs})" if needs else value), printable(why))
+
+
+def _needs(rows: Sequence[Choice]) -> str:
+    """The devices and packages that a value needs; of several declarations those of each."""
+    told = []
+    for requires in (row.requires for row in rows):
+        machine = [*requires.device, *requires.arch, *requires.device_features]
+        told.append(printable(", ".join((*machine, *requires.components, *requires.toolkit))))
+    return " or ".join(dict.fromkeys(text for text in told if text))
 
 
 def _key_parts(plan: Plan, key: str) -> Iterator[Lines | Text]:
     bag = settled(plan)
     leaf = leaves(bag.schema)[key]
     yield Text(f"{key} = {value_text(leaf, bag[key])}", BOLD)
-    lines = [("means", printable(leaf.description))] if leaf.description else []
+    lines: list[tuple[str, str | Text]] = []
+    if leaf.description:
+        lines.append(("means", printable(leaf.description)))
     for number, setting in enumerate(bag.chain(key)):
         lines.append(("" if number else "set by", f"{_given(bag, setting)} from {printable(setting.origin)}"))
         if setting.layer is Layer.RULE and setting.why:
@@ -165,7 +209,9 @@ def _key_parts(plan: Plan, key: str) -> Iterator[Lines | Text]:
     named = [binding for binding in plan.bindings if binding.used and key in _keys(plan, binding)]
     first = [binding for binding in named if _keys(plan, binding)[0] == key] or named
     lines += [("" if at else "decides", f"{slot(b)}: {_outcome(plan, b)}") for at, b in enumerate(first)]
-    yield labelled([*lines, *_candidates(first), *_kept_out(plan, key), *_faults(plan, _about_key(key))], LABEL)
+    lines += _values(plan, key, bag[key])
+    faults = _faults(plan, _about_key(plan, key, bag[key]))
+    yield labelled([*lines, *_candidates(first), *_kept_out(plan, key), *faults], LABEL)
 
 
 def _outcome(plan: Plan, binding: Binding) -> str:
