@@ -24,9 +24,10 @@ from confbag.schema.leaves import leaves
 
 BESIDE: Mapping[str, Mapping[str, Any]] = {
     "parallel.node_rank": {"parallel.num_nodes": 100},
+    "parallel.ep_size": {"parallel.tp_size": 12},
     "exec.kernels.prefer_only": {"exec.kernels.prefer": ["torch_native", "fa3", "triton", "reference"]},
 }
-"""What a value needs beside it, by key: a node's rank is below the number of nodes."""
+"""What a value needs beside it, by key: a node's rank is below the number of nodes, experts lie within ranks."""
 
 
 class Acme(Namespace):
