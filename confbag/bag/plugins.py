@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from confbag.bag.chains import chained
 from confbag.bag.reading import keys_of
 from confbag.bag.validation import validate
 from confbag.errors import Fault
 from confbag.schema.config import Config
+from confbag.schema.leaves import leaves
 from confbag.sources import Found
 from confbag.sources.entry_points import EntryPoint
 from confbag.sources.keys import same
@@ -40,7 +41,8 @@ def plugin_settings(schema: type[Config]) -> PluginSettings:
     """
     declared = read_plugins(keys_of(schema))
     problems = {one.point: list(_problems(one, schema)) for one in declared}
-    for one, other, setting in _contradictions(declared):
+    merged = frozenset(key for key, leaf in leaves(schema).items() if leaf.merged)
+    for one, other, setting in _contradictions(declared, merged):
         said = f"its default contradicts that of plug-in {other.name}; uninstall one of them"
         problems[one].append(Fault(f"plugin {one.name}", setting.key, said))
     wrong = [one for one in declared if problems[one.point]]
@@ -82,15 +84,27 @@ def _within(key: str, section: str) -> bool:
     return key == section or key.startswith(f"{section}.")
 
 
-def _contradictions(declared: tuple[Declared, ...]) -> Iterator[tuple[EntryPoint, EntryPoint, Setting]]:
-    """Both plug-ins of each two that give one key different defaults: whichever is found first decides nothing."""
-    first: dict[str, tuple[EntryPoint, Setting]] = {}
+def _contradictions(
+    declared: tuple[Declared, ...], merged: Collection[str]
+) -> Iterator[tuple[EntryPoint, EntryPoint, Setting]]:
+    """Both plug-ins of each two that give one key different defaults: whichever is found first decides nothing.
+
+    merged: the keys whose mappings merge, so that two contradict each other only in an entry.
+    """
+    before: dict[str, list[tuple[EntryPoint, Setting]]] = {}
     for one in declared:
         for setting in one.found.settings:
-            point, other = first.setdefault(setting.key, (one.point, setting))
-            if not same(other.value, setting.value):
-                yield one.point, point, setting
-                yield point, one.point, setting
+            for point, other in before.setdefault(setting.key, []):
+                if _differ(other.value, setting.value, entries=setting.key in merged):
+                    yield one.point, point, setting
+                    yield point, one.point, setting
+            before[setting.key].append((one.point, setting))
+
+
+def _differ(one: Any, other: Any, *, entries: bool) -> bool:
+    if entries and isinstance(one, Mapping) and isinstance(other, Mapping):
+        return any(not same(one[entry], other[entry]) for entry in one.keys() & other.keys())
+    return not same(one, other)
 
 
 def _said(fault: Fault) -> str:

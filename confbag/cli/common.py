@@ -39,12 +39,16 @@ def add_schema(parser: ArgumentParser) -> None:
     )
 
 
-def registry_of(args: Namespace) -> Registry:
-    """What is installed for the schema that the arguments name."""
+def registry_of(args: Namespace, *, shown: bool = False) -> Registry:
+    """What is installed for the schema that the arguments name. shown: a plug-in that failed is part of what the
+    command prints; else it is told of on stderr."""
     from confbag.backends.declare import plugins
     from confbag.bag.schemas import chosen_schema
 
-    return plugins.installed(chosen_schema(args.schema))
+    registry = plugins.installed(chosen_schema(args.schema))
+    for failed in () if shown else registry.failures:
+        complain(f"confbag: {failed}")
+    return registry
 
 
 def add_sources(parser: ArgumentParser, *, option: bool = False, elsewhere: bool = True) -> None:

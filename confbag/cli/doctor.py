@@ -37,7 +37,7 @@ def run(args: Namespace) -> int:
     from confbag.backends.platforms.probe import probe
     from confbag.backends.render.terminal import text_of
 
-    registry = registry_of(args)
+    registry = registry_of(args, shown=True)
     found = probe(added=registry.probes, deep=True)
     emit(text_of(_parts(found, map(str, registry.failures)), colour=wants_colour()))
     if args.dump is not None:

@@ -22,7 +22,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Print the plan; 3 when nothing satisfies it, which is printed all the same."""
-    plan = plan_of(args, registry_of(args))
+    plan = plan_of(args, registry_of(args, shown=True))
     render = import_module(f"confbag.backends.render.{args.format}").render
     emit(render(plan, all=args.all, colour=wants_colour()) if args.format == "table" else render(plan, all=args.all))
     return status_of(plan, strict=args.strict)

@@ -61,7 +61,7 @@ def run(args: Namespace) -> int:
     from confbag.backends.bind.verify import verify
     from confbag.backends.decide.places import unknown
 
-    registry = registry_of(args)
+    registry = registry_of(args, shown=True)
     wrong = [name for name in args.op if name not in registry.ops]
     if wrong:
         raise ConfigError([Fault("verify", None, unknown("op", name, registry.ops)) for name in wrong])

@@ -119,6 +119,20 @@ def test_a_plugin_that_was_discovered_and_fails_is_a_visible_row(run: Run) -> No
     assert "'good'" in out
 
 
+@pytest.mark.parametrize(
+    "command", [["why", "attention"], ["lock"], ["diff", "cuda:sm90", "cuda:sm80"], ["catalog"], ["plan"], ["doctor"]]
+)
+def test_every_command_tells_of_a_plugin_that_failed(run: Run, command: list[str], tmp_path: Path) -> None:
+    run("broken")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    machine = ["--platform", "cuda:sm90"] if command[0] in ("why", "lock", "plan") else []
+    words = [sys.executable, "-m", "confbag", *command, *machine]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = " ".join(f"{done.stdout} {done.stderr}".split())
+    assert told.count("plug-in broken (broken-dist) FAILED and is left out: ModuleNotFoundError") == 1
+
+
 def test_a_plugin_that_was_named_and_fails_is_fatal(run: Run) -> None:
     assert run("good", "broken", named="broken").startswith(
         "PluginError plug-in broken (broken-dist) cannot be loaded: ModuleNotFoundError"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from confbag import load
 from confbag.bag.plugins import plugin_settings
 from confbag.schema.config import Config
 from confbag.sources.entry_points import entry_points, hidden_points
@@ -219,6 +220,21 @@ def test_two_plug_ins_that_contradict_are_both_left_out(
         "one": "exec.attention.backend: its default contradicts that of plug-in two; uninstall one of them",
         "two": "exec.attention.backend: its default contradicts that of plug-in one; uninstall one of them",
     }
+
+
+@pytest.mark.parametrize(("other", "left"), [("kvcache.last_loc", 0), ("attention", 2)])
+def test_plug_ins_that_pin_different_ops_do_not_contradict(
+    site: Path, monkeypatch: pytest.MonkeyPatch, other: str, left: int
+) -> None:
+    for name, pin in (("one", {"attention": "triton"}), ("two", {other: "reference"})):
+        install(site, f"{name}-1.0", f"{name} = {name}_settings:DATA")
+        data = {"defaults": {"exec.kernels.pin": pin}}
+        module(site, f"{name}_settings", f"DATA = {data!r}", monkeypatch)
+    settings = plugin_settings(Config)
+    assert (len(settings.failures), len(settings.found.settings)) == (left, 2 - left)
+    if not left:
+        pinned = load(env={})["exec.kernels.pin"]
+        assert dict(pinned) == {"attention": "triton", "kvcache.last_loc": "reference"}
 
 
 def test_a_plug_in_of_another_schema_says_nothing(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
