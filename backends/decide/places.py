@@ -41,20 +41,33 @@ def wrong(text: str, values: Mapping[str, Any], registry: Registry) -> str | Non
 
 
 def wrong_sites(key: str, value: Any, registry: Registry) -> Iterator[str]:
-    """What is wrong with the sites that a setting holds: what names none, and facts that no op asks of them. Where the
-    schema has a class for a site, its fields are declared there."""
+    """What is wrong with the sites that a setting holds: what names none, and slips of facts that an op asks for."""
     told = Sites.wrong(value)
     if told is not None:
         yield told
-        return
+    for name, fact, meant in _unasked(key, value, registry):
+        if meant is not None:
+            yield f"unknown fact {fact!r} of site {name}; did you mean {meant}?"
+
+
+def unasked(values: Mapping[str, Any], registry: Registry) -> list[str]:
+    """A note for each fact of a site that no op asks for; an engine may keep some for itself."""
+    keys = dict.fromkeys(op.sites for op in registry.ops.values() if op.sites is not None)
+    found = dict.fromkeys((key, fact) for key in keys for _, fact, _ in _unasked(key, values.get(key), registry))
+    return [f"{key}: no op asks its sites for {fact}" for key, fact in found]
+
+
+def _unasked(key: str, value: Any, registry: Registry) -> Iterator[tuple[str, str, str | None]]:
+    """Site, fact, and the one that is missing there and was meant. Where the schema has a class for a site, its fields
+    are declared there."""
     known = {fact.partition(".")[2] for op in registry.ops.values() if op.sites == key for fact in op.site_facts}
     sites = Sites.of(value)
-    if sites is None or not known or any(has_fields(part.piece) for part in parts(registry.keys[key].annotation)):
+    if sites is None or any(has_fields(part.piece) for part in parts(registry.keys[key].annotation)):
         return
     for name, said in sites.facts.items():
         for fact in said:
             if fact not in known:
-                yield unknown(f"fact of site {name},", fact, known)
+                yield name, fact, nearest(fact, known - said.keys())
 
 
 def clashes(pins: Sequence[tuple[str, str]], values: Mapping[str, Any], registry: Registry) -> Iterator[str]:

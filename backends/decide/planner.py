@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from confbag.backends.decide import defaults, fill, judge, names
+from confbag.backends.decide import defaults, fill, judge, names, places
 from confbag.backends.decide.asked import may_run
 from confbag.backends.decide.check import assumed, best_reasons
 from confbag.backends.decide.choose import Decision, not_listed, proposal
@@ -91,6 +91,7 @@ class _Run:
         ledger.warnings += self.platform.notes
         ledger.warnings += map(str, (*registry.failures, *self.failed))
         ledger.warnings += names.old(self.bag.values(), registry)
+        ledger.notes += places.unasked(self.bag.values(), registry)
         for key, new in names.renamed(self.bag.values(), registry).items():
             ledger.fill(key, new, names.RENAMED, f"{self.bag[key]} is an old name of it")
             ledger.over.add(key)

@@ -152,6 +152,7 @@ class Registry:
 
     def fact(self, name: str, condition: Mapping[str, Any], *, where: str = "") -> None:
         """Give a condition a name that other conditions may read."""
+        expect(name, str, "Registry.fact", "first a name", "registry.fact('small', {'model.num_heads': {'max': 8}})")
         where = where or f"fact {name}"
         if name in self.named:
             raise RegistrationError(f"{where} is registered twice")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from confbag.bag.bag import Bag
@@ -64,6 +65,8 @@ def _read(engine: Any, schema: type[Config], derived: Derived) -> Found:
         if value is _UNSET or not fits(known[key].annotation, value):
             wanted = expected(known[key].annotation)
             said = "another type" if known[key].secret else described(held)
+            if isinstance(held, Mapping) and not known[key].secret:
+                said = "a mapping whose keys or values are of other types"
             hint = f"mend the annotation, or {leave_out}"
             faults.append(Fault(where, key, f"is annotated as {wanted}, and holds {said}; {hint}"))
         elif value != known[key].default or isinstance(value, bool) is not isinstance(known[key].default, bool):
