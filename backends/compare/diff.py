@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from confbag.backends.compare.lock import Lock
@@ -136,9 +136,9 @@ def _slots(a: Side, b: Side) -> tuple[str, ...]:
         alike: dict[tuple[Decided, Decided], list[str]] = {}
         beside = [other.site for other in every if other.site and (other.op, other.regime) == (slot.op, slot.regime)]
         for site in dict.fromkeys(name for pattern in beside for name in expanded(pattern)):
-            one = str(replace(slot, site=site))
+            one = str(slot._replace(site=site))
             alike.setdefault((a.at(one), b.at(one)), []).append(site)
-        found.update(dict.fromkeys(str(replace(slot, site=spelled(sites))) for sites in alike.values()))
+        found.update(dict.fromkeys(str(slot._replace(site=spelled(sites))) for sites in alike.values()))
     return tuple(found)
 
 

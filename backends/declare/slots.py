@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from confbag.words.provenance import AUTO
@@ -39,8 +39,7 @@ class Regime(NamedTuple):
     most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """A place in the grammar above. regime, site: None where it does not say; site is a pattern."""
 
     op: str
@@ -70,13 +69,12 @@ class Slot:
         return place if self.site is None else f"{place}/{self.site}"
 
 
-@dataclass(frozen=True, slots=True)
-class Sites:
+class Sites(NamedTuple):
     """The sites of one op: numbered from 0 where they are counted, else by name. facts: what each says of itself."""
 
     names: tuple[str, ...]
     counted: bool
-    facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    facts: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     @classmethod
     def of(cls, value: Any) -> Sites | None:

@@ -1,8 +1,7 @@
 """What the namespaces are written with: their base model, `auto`, and the phrases that errors use for a type."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict
@@ -42,28 +41,28 @@ class Namespace(BaseModel, metaclass=_NamespaceMeta):
         kept(cls, Namespace)
 
 
-@dataclass(frozen=True, slots=True)
 class OrAuto:
     """The mark of a field that also takes `auto` until a plan decides it."""
+
+    __slots__ = ()
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], CoreSchema]) -> CoreSchema:
         return core_schema.union_schema([core_schema.literal_schema([AUTO]), handler(source)])
 
 
-@dataclass(frozen=True, slots=True)
-class Covers:
+class Covers(NamedTuple):
     """The mark of a field that also speaks for others of its namespace, where none of them was set as high."""
 
     fields: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Merged:
     """The mark of a field whose mappings merge by entry over the layers, null removing one; a list replaces whole."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True, slots=True)
-class Means:
+
+class Means(NamedTuple):
     """How errors call the type of a field whose annotation does not say it well, and an example of it."""
 
     phrase: str
